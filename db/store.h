@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/device.h"
+#include "core/outcome.h"
+#include "core/problem.h"
+
+namespace tunebook {
+
+// $TUNEBOOK_BOOK, else $XDG_DATA_HOME/tunebook/book.db, else ~/.local/share/tunebook/book.db; `option` (--book) wins.
+std::filesystem::path default_book_path(const std::string& option);
+
+// What makes two trials the same trial, besides problem and configuration.
+struct TrialContext {
+  std::string kernel;          // name
+  std::string kernel_hash;
+  nlohmann::ordered_json kernel_spec;  // normalised
+  Device device;
+  std::string toolchain;       // compiler, driver and options: part of the identity
+  std::string method;          // "cold/1"
+  nlohmann::json environment;  // not part of the identity
+};
+
+struct TrialRecord {
+  std::int64_t order = 0;      // order of proposal within its session; presets and the standing winner come first
+  std::string origin;          // "preset:naive", "standing_winner", "strategy"
+  Configuration configuration;
+  Outcome outcome = Outcome::ok;
+  std::string message;
+  Resources resources;
+  std::optional<double> median_us;
+  std::optional<double> min_us;
+  std::optional<double> ci_low_us, ci_high_us;
+  std::vector<double> samples_us;
+  std::int64_t launches_per_sample = 1;
+  std::int64_t verified_problems = 0;
+  double verify_max_error = 0;
+  double compile_seconds = 0, verify_seconds = 0, time_seconds = 0;
+  bool reused = false;         // found in the book, not run in this session
+};
+
+struct SessionRecord {
+  std::string id;              // 128-bit random, 32 hex digits
+  Problem problem;
+  std::string strategy;
+  std::uint64_t seed = 0;
+  std::string budget;
+  std::vector<std::string> where;
+  nlohmann::json identity;     // everything that determines the session; equal identity: the same session
+  std::string standing_winner; // canonical configuration read from the book at its first run, or ""
+  bool finished = false;
+  double wall_seconds = 0;     // summed over runs
+  std::string started_utc;     // ISO 8601
+};
+
+struct FinalistRecord {
+  Configuration configuration;
+  std::vector<double> process_medians_us;
+  double median_us = 0, ci_low_us = 0, ci_high_us = 0;
+  bool in_tie_set = false;
+  std::int64_t registers = -1, shared_bytes = -1;
+};
+
+struct WinnerRecord {
+  std::string session_id;
+  Configuration configuration;
+  double median_us = 0, ci_low_us = 0, ci_high_us = 0;
+  std::optional<double> gflops, gbps;
+  std::vector<FinalistRecord> finalists;  // the winner first
+  std::int64_t tie_set_size() const;
+};
+
+// The working book, read-write: WAL mode, created with its folder if missing. Every public call is one transaction, repeated
+// as a whole while the book is busy (up to a minute). Throws InputError if the path cannot be written or holds something that
+// is no Tunebook book or a newer one, EnvironmentError if the disk is full or the book stays locked.
+class Store {
+ public:
+  explicit Store(const std::filesystem::path& path);
+  ~Store();
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+
+  const std::filesystem::path& path() const;
+
+  // Begins the session, or takes up the unfinished one of equal identity. A finished one of equal identity is returned as it
+  // is (finished = true) unless `remeasure`.
+  SessionRecord open_session(const TrialContext& context, const SessionRecord& proposed, bool remeasure);
+  // The newest session of equal identity, if any; changes nothing.
+  std::optional<SessionRecord> find_session(const TrialContext& context, const nlohmann::json& identity) const;
+  void finish_session(const std::string& session_id, double wall_seconds);
+  void add_wall_seconds(const std::string& session_id, double wall_seconds);  // of an interrupted run
+
+  // The newest trial of this context, problem and configuration (any session). Failures that deserve a retry (worker_lost,
+  // run_timeout and compile_timeout seen once) are not an answer.
+  std::optional<TrialRecord> find_trial(const TrialContext& context, const Problem& problem,
+                                        const Configuration& configuration) const;
+  void record_trial(const std::string& session_id, const TrialContext& context, const Problem& problem,
+                    const TrialRecord& trial);
+  void record_winner(const TrialContext& context, const Problem& problem, const WinnerRecord& winner);
+
+  std::vector<TrialRecord> session_trials(const std::string& session_id) const;       // by order
+  std::vector<std::pair<Outcome, std::int64_t>> session_outcomes(const std::string& session_id) const;
+  std::optional<WinnerRecord> session_winner(const std::string& session_id) const;
+  // The winner that a lookup would give for exactly this context's kernel hash, device, method and problem.
+  std::optional<WinnerRecord> standing_winner(const TrialContext& context, const Problem& problem) const;
+
+  // PRAGMA integrity_check, foreign keys, counts; for `doctor`. Empty problems: sound.
+  struct Health {
+    std::vector<std::string> problems;
+    std::int64_t kernels = 0, devices = 0, sessions = 0, trials = 0, winners = 0;
+  };
+  Health check() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tunebook

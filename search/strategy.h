@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/outcome.h"
+#include "search/space.h"
+
+namespace tunebook {
+
+// What a strategy learns of one proposal.
+struct Observation {
+  Outcome outcome = Outcome::ok;
+  std::optional<double> time_us;  // when has_time(outcome)
+};
+
+// Proposes configurations of a space (ask) and learns from outcomes (tell), many proposals in flight. Never proposes an
+// index twice; told in the order of its proposals. Deterministic in (space, seed, tells).
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  // Up to `count` further indices; fewer when the strategy must learn first, none and exhausted() when all were proposed.
+  virtual std::vector<std::uint64_t> ask(std::size_t count) = 0;
+  virtual void tell(std::uint64_t index, const Observation& observation) = 0;
+  virtual bool exhausted() const = 0;
+  // Indices proposed by others (presets, the standing winner): the strategy will not propose them again.
+  virtual void exclude(std::uint64_t index) = 0;
+};
+
+// Names accepted by make_strategy, in the order of the documentation.
+const std::vector<std::string>& strategy_names();
+// Throws InputError for an unknown name, with the nearest. The space must outlive the strategy.
+std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed);
+
+// --budget: "200" trials, "10%" of the space (rounded up), "30s", "5m", "2h", "all".
+struct Budget {
+  std::optional<std::uint64_t> trials;
+  std::optional<double> share;    // (0, 1]
+  std::optional<double> seconds;
+  std::string text;
+  // Throws InputError for anything else, zero and negative included.
+  static Budget parse(const std::string& text);
+  // Trials allowed for a space of `size`; the size itself for a time budget.
+  std::uint64_t trial_limit(std::uint64_t size) const;
+};
+
+}  // namespace tunebook

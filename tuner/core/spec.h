@@ -1,0 +1,153 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/device.h"
+#include "core/dtype.h"
+#include "core/expression.h"
+#include "core/problem.h"
+
+namespace tunebook {
+
+// One dimension of the problem. A size is an integer in [1, kMaxDimension]; a categorical one (dtype, math) has `values`.
+struct Dimension {
+  std::string name;
+  bool categorical = false;
+  std::vector<std::string> values;    // categorical only
+  Value default_value;                // int64 or string
+  std::vector<std::int64_t> verify;   // sizes only; may be empty
+  std::string help;
+};
+inline constexpr std::int64_t kMaxDimension = std::int64_t{1} << 36;  // 10^12 is a typing error, 6.8 * 10^10 is not impossible
+
+struct Parameter {
+  std::string name;
+  std::vector<Value> values;  // at least one, all of one kind, no duplicates; in the declared order
+  bool is_type = false;       // {"type": true}: values are dtype names, rendered as CUDA types
+  std::string help;
+};
+
+// How an input is filled; the numbers are a function of (seed, index) only, the same on every device.
+struct Fill {
+  enum class Kind { none, uniform, uniform_int, normal, iota };
+  Kind kind = Kind::none;
+  double low = 0;   // uniform: [low, high); uniform_int: [low, high] inclusive; normal: mean, standard deviation; iota: start, step
+  double high = 0;
+  std::string text;  // as written: "uniform(-1, 1)"
+  double largest_magnitude() const;  // of the values it gives (normal: |mean| + 6 sigma); for `scale`
+};
+
+struct Argument {
+  enum class Access { in, out, inout };
+  std::string name;
+  std::string type_text;          // "T*", "f32*", "i64"
+  bool pointer = false;
+  std::optional<DType> dtype;     // empty: T, the problem's dtype
+  Access access = Access::in;     // pointers only
+  Expression count;               // pointers only: elements, over problem sizes
+  Fill fill;                      // in and inout
+  Expression value;               // scalars only (real mode for floating types)
+};
+
+struct Launch {
+  std::array<Expression, 3> grid;   // missing ones are 1
+  std::array<Expression, 3> block;
+  Expression shared_bytes;          // dynamic shared memory
+  Expression static_shared_bytes;   // optional: declared static shared memory, for pruning before a compile
+};
+
+struct Reference {
+  std::string source;              // file in the template folder
+  std::string entry;
+  bool instantiate_type = false;   // entry<T>
+  Launch launch;                   // over problem sizes only
+};
+
+// |result - reference| <= abs + rel * |reference|, evaluated in real mode with `eps` (unit roundoff) and `scale`.
+struct Tolerance {
+  Expression rel;
+  Expression abs;
+};
+
+struct Work {
+  Expression flops;  // empty if not given
+  Expression bytes;
+};
+
+// A kernel.json, checked. All expressions share `names`: problem dimensions, then parameters, then "T", "native" and the
+// device.* names, then "eps" and "scale"; a Scope is a value per name.
+class KernelSpec {
+ public:
+  std::string name;
+  std::string summary;
+  std::string source;                      // file in the template folder
+  std::string entry;
+  bool macros = false;                     // "instantiate": "macros"
+  std::vector<std::string> instantiate;    // else: "T", parameters or dimensions, in template-argument order
+  std::vector<std::string> define;         // macros: problem dimensions (and "T") also given as -D
+  std::vector<std::string> options;        // extra compile options, e.g. "--use_fast_math"
+  std::vector<Dimension> dimensions;
+  std::vector<Parameter> parameters;
+  std::vector<Expression> constraints;
+  std::vector<std::pair<std::string, Configuration>> presets;  // in order; "default" is required
+  Launch launch;
+  std::vector<Argument> arguments;
+  Reference reference;
+  std::map<DType, Tolerance> tolerance;
+  Work work;
+  Expression arch;   // optional: text, "native" or "sm_90a"
+  Expression cpu;    // optional: which configurations the cpu device runs
+  Expression nondeterministic;  // optional
+  std::vector<Problem> whole_verify;  // "problem": {"verify": [{...}]}
+  Names names;
+
+  // Throws InputError whose message lists every problem found, one per line:
+  // "FILE: /parameters/BLOCK/values/2: found "x", expected an integer". Unknown keys name the nearest valid one.
+  static KernelSpec parse(const nlohmann::ordered_json& json, const std::string& file);
+
+  // The normalised declaration: what parse() accepts, defaults written out. Stored in the book.
+  nlohmann::ordered_json to_json() const;
+
+  const Dimension* find_dimension(std::string_view dimension) const;
+  const Parameter* find_parameter(std::string_view parameter) const;
+  const Configuration* find_preset(std::string_view preset) const;
+
+  // From "--shape": "m=1,n=2,dtype=f16" or positional "1,2,3" (sizes in order; dtype and other categoricals only by name or
+  // by a value that names one). Missing categoricals and, with `allow_defaults`, missing sizes take their default. Throws
+  // InputError naming the dimension: unknown (with the nearest), missing, not an integer, outside [1, kMaxDimension].
+  Problem parse_shape(std::string_view text, bool allow_defaults = false) const;
+  Problem default_problem() const;
+  void check_problem(const Problem& problem) const;  // throws InputError
+
+  // "BM=64,BN=32": every parameter once; throws InputError naming unknown, missing, or undeclared values.
+  Configuration parse_configuration(std::string_view text) const;
+  // Throws InputError unless each parameter is present with one of its declared values.
+  void check_configuration(const Configuration& configuration, std::string_view where) const;
+
+  // The problems to verify on besides the tuned one: whole_verify, then the dimensions' lists combined position by position;
+  // categoricals come from `tuned`. Duplicates and `tuned` itself are left out.
+  std::vector<Problem> verify_problems(const Problem& tuned) const;
+
+  // The dtype dimension's value, or f32 when the kernel has none.
+  DType problem_dtype(const Problem& problem) const;
+
+  // A value per name: the problem, T, native, device.*; parameters unset.
+  using Scope = std::vector<Scalar>;
+  Scope scope(const Problem& problem, const Device& device) const;
+  void bind(Scope& scope, const Configuration& configuration) const;
+  // Sets eps and scale: eps = unit_roundoff(problem dtype; f16 and bf16 kernels accumulate in f32 but round their output);
+  // scale = product over floating inputs of their fills' largest magnitudes.
+  void bind_tolerance(Scope& scope, const Problem& problem) const;
+
+  // The first constraint that is violated, or nullptr. Errors in evaluation are thrown as InputError naming the constraint.
+  const Expression* violated_constraint(const Scope& scope) const;
+};
+
+}  // namespace tunebook
