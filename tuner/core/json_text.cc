@@ -1,0 +1,1 @@
+#include "core/json_text.h"

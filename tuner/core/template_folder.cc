@@ -1,0 +1,1 @@
+#include "core/template_folder.h"
