@@ -28,7 +28,8 @@ class Names {
   std::vector<std::string> names_;
 };
 
-// Overflow, division by zero, a wrong type, an unknown name or a syntax error. `column` is 1-based in the text.
+// Overflow, division by zero, a wrong type, an unknown name or a syntax error. `column` is 1-based in the text; what() does not
+// repeat it.
 class ExpressionError : public std::runtime_error {
  public:
   ExpressionError(const std::string& what, int column_) : std::runtime_error(what), column(column_) {}
