@@ -61,6 +61,7 @@ struct Answer {
 
 struct LookupOptions {
   std::string spec_json;           // the kernel's declaration for the `default` tier when the book does not have it
+  bool no_book = false;            // answer from spec_json alone; the path is not opened
 };
 
 // A book opened read-only. Movable; safe to share between threads.
@@ -73,7 +74,8 @@ class Lookup {
   Lookup& operator=(Lookup&&) noexcept;
 
   // The best configuration known, and how it matched; nothing if there is neither a winner nor a preset.
-  // Throws std::invalid_argument for a query that names no kernel.
+  // Throws std::invalid_argument for a query that names no kernel, or whose problem fits no known version of the kernel (a size
+  // is missing, a dimension unknown); std::runtime_error if the book cannot be read any more.
   std::optional<Answer> best(const Query& query) const;
 
  private:

@@ -1,0 +1,89 @@
+#include "tunebook/lookup.h"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <vector>
+
+#include "core/json_text.h"
+#include "core/spec.h"
+#include "db/book_reader.h"
+#include "db/lookup_kernel.h"
+#include "db/lookup_tiers.h"
+
+namespace tunebook {
+namespace {
+
+std::shared_ptr<const KernelSpec> parse_brought_spec(const std::string& text) {
+  if (text.empty()) {
+    return nullptr;
+  }
+  const std::string where = "LookupOptions::spec_json";
+  return std::make_shared<const KernelSpec>(KernelSpec::parse(parse_json_text(text, where), where));
+}
+
+// A question that no version of the kernel understands is a mistake of the caller, not "nothing known".
+void check_understood(const std::vector<KernelVersion>& versions) {
+  const bool understood = std::any_of(versions.begin(), versions.end(),
+                                      [](const KernelVersion& version) { return version.problem.has_value(); });
+  if (!versions.empty() && !understood) {
+    throw std::invalid_argument(versions.front().complaint);
+  }
+}
+
+}  // namespace
+
+const char* tier_name(Tier tier) {
+  switch (tier) {
+    case Tier::exact:
+      return "exact";
+    case Tier::near:
+      return "near";
+    case Tier::same_architecture:
+      return "same_architecture";
+    case Tier::far:
+      return "far";
+    case Tier::preset_default:
+      return "default";
+  }
+  return "unknown";
+}
+
+struct Lookup::Impl {
+  Impl(const std::string& book_path, const LookupOptions& options)
+      : brought_spec(parse_brought_spec(options.spec_json)), reader(book_path) {}
+
+  std::optional<Answer> best(const Query& query) {
+    const std::lock_guard lock(mutex);
+    return reader.read([&](sqlite::Database& book) -> std::optional<Answer> {
+      const std::vector<KernelVersion> versions = kernel_versions(book, specs, query, brought_spec);
+      check_understood(versions);
+      for (const TierFunction tier : kTiers) {
+        if (std::optional<Answer> answer = tier(book, Question{query, versions})) {
+          return answer;
+        }
+      }
+      return std::nullopt;
+    });
+  }
+
+  std::mutex mutex;  // one connection serves all threads
+  std::shared_ptr<const KernelSpec> brought_spec;
+  SpecCache specs;
+  BookReader reader;
+};
+
+Lookup::Lookup(const std::string& book_path, LookupOptions options) : impl_(std::make_unique<Impl>(book_path, options)) {}
+Lookup::~Lookup() = default;
+Lookup::Lookup(Lookup&&) noexcept = default;
+Lookup& Lookup::operator=(Lookup&&) noexcept = default;
+
+std::optional<Answer> Lookup::best(const Query& query) const {
+  if (query.kernel.empty()) {
+    throw std::invalid_argument("Query::kernel is empty: name the kernel");
+  }
+  return impl_->best(query);
+}
+
+}  // namespace tunebook

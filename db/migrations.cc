@@ -1,0 +1,54 @@
+#include "db/migrations.h"
+
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "db/schema.h"
+
+namespace tunebook {
+
+std::span<const Migration> migrations() {
+  static const std::array<Migration, 1> steps = {Migration{1, kSchemaSql}};
+  static_assert(steps.size() == kSchemaVersion);
+  return steps;
+}
+
+std::int64_t check_book(sqlite::Database& database, std::int64_t newest) {
+  const std::int64_t application = database.query_integer("PRAGMA application_id");
+  const std::int64_t version = database.query_integer("PRAGMA user_version");
+  if (application == 0 && version == 0 && database.query_integer("SELECT count(*) FROM sqlite_schema") == 0) {
+    return 0;
+  }
+  if (application != kApplicationId) {
+    throw InputError(fmt::format("book {}: the file is an SQLite database, but no Tunebook book; give another path with --book",
+                                 database.name()));
+  }
+  if (version > newest) {
+    throw InputError(fmt::format("book {}: it has version {}, this Tunebook knows versions up to {}; use a newer Tunebook",
+                                 database.name(), version, newest));
+  }
+  return version;
+}
+
+void migrate(sqlite::Database& database, std::span<const Migration> steps) {
+  const std::int64_t newest = steps.back().version;
+  if (check_book(database, newest) == newest) {
+    return;
+  }
+  sqlite::in_transaction(database, sqlite::Transaction::Kind::write, [&] {
+    // Looked at again under the lock: another program may have done it meanwhile.
+    const std::int64_t version = check_book(database, newest);
+    for (const Migration& step : steps) {
+      if (step.version > version) {
+        database.execute(step.sql);
+      }
+    }
+    database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
+    database.execute(fmt::format("PRAGMA user_version = {}", newest).c_str());
+  });
+}
+
+}  // namespace tunebook

@@ -1,0 +1,249 @@
+#include <bit>
+#include <limits>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "db/store_impl.h"
+
+namespace tunebook {
+namespace {
+
+bool deserves_retry(Outcome outcome) {
+  return outcome == Outcome::worker_lost || outcome == Outcome::run_timeout || outcome == Outcome::compile_timeout;
+}
+
+Outcome read_outcome(const std::string& name) {
+  const std::optional<Outcome> outcome = parse_outcome(name);
+  if (!outcome) {
+    throw InputError(fmt::format("the book has a trial of an unknown outcome \"{}\"; use a newer Tunebook", name));
+  }
+  return *outcome;
+}
+
+// One row per proposal of a session: the newest, since an earlier one was tried again.
+constexpr const char* kNewestOfProposal =
+    "trial.id = (SELECT max(id) FROM trial AS other WHERE other.session_id = trial.session_id "
+    "AND other.proposal = trial.proposal AND other.configuration_id = trial.configuration_id)";
+
+}  // namespace
+
+TrialRecord read_trial(const sqlite::Statement::Run& row, int column) {
+  const auto resource = [&](int offset) { return row.optional_integer(column + offset).value_or(-1); };
+  TrialRecord trial;
+  trial.order = row.integer(column);
+  trial.origin = row.text(column + 1);
+  trial.reused = row.integer(column + 2) != 0;
+  trial.outcome = read_outcome(row.text(column + 3));
+  trial.message = row.text(column + 4);
+  trial.resources.registers = resource(5);
+  trial.resources.shared_static_bytes = resource(6);
+  trial.resources.shared_dynamic_bytes = resource(7);
+  trial.resources.spill_load_bytes = resource(8);
+  trial.resources.spill_store_bytes = resource(9);
+  trial.resources.stack_bytes = resource(10);
+  trial.resources.code_bytes = resource(11);
+  trial.resources.max_threads_per_block = resource(12);
+  trial.resources.blocks_per_sm = resource(13);
+  trial.verified_problems = row.integer(column + 14);
+  trial.verify_max_error = row.optional_real(column + 15).value_or(std::numeric_limits<double>::quiet_NaN());
+  trial.median_us = row.optional_real(column + 16);
+  trial.min_us = row.optional_real(column + 17);
+  trial.ci_low_us = row.optional_real(column + 18);
+  trial.ci_high_us = row.optional_real(column + 19);
+  trial.samples_us = decode_doubles(row.text(column + 20));
+  trial.launches_per_sample = row.integer(column + 21);
+  trial.compile_seconds = row.real(column + 22);
+  trial.verify_seconds = row.real(column + 23);
+  trial.time_seconds = row.real(column + 24);
+  return trial;
+}
+
+std::vector<std::string> Store::Impl::parameter_order(const std::string& session_uid) {
+  sqlite::Statement select(database, "SELECT kernel.spec FROM session JOIN kernel ON kernel.id = kernel_id WHERE uid = ?");
+  sqlite::Statement::Run row = select.run(session_uid);
+  return row.next() ? declared_order_of_text(row.text(0), "parameters") : std::vector<std::string>();
+}
+
+SessionRecord Store::Impl::read_session(std::int64_t session) {
+  sqlite::Statement select(database,
+                           "SELECT uid, problem.json, strategy, seed, budget, where_json, identity_json, standing_winner, "
+                           "finished_utc IS NOT NULL, wall_seconds, started_utc, kernel.spec FROM session "
+                           "JOIN problem ON problem.id = problem_id JOIN kernel ON kernel.id = kernel_id WHERE session.id = ?");
+  sqlite::Statement::Run row = select.run(session);
+  SessionRecord record;
+  if (row.next()) {
+    record.id = row.text(0);
+    record.problem = read_values(row.text(1), declared_order_of_text(row.text(11), "problem"), "problem in the book");
+    record.strategy = row.text(2);
+    record.seed = std::bit_cast<std::uint64_t>(row.integer(3));
+    record.budget = row.text(4);
+    record.where = nlohmann::json::parse(row.text(5)).get<std::vector<std::string>>();
+    record.identity = nlohmann::json::parse(row.text(6));
+    record.standing_winner = row.text(7);
+    record.finished = row.integer(8) != 0;
+    record.wall_seconds = row.real(9);
+    record.started_utc = row.text(10);
+  }
+  return record;
+}
+
+WinnerRecord Store::Impl::read_winner(std::int64_t winner_row, const std::vector<std::string>& order) {
+  WinnerRecord winner;
+  sqlite::Statement select(database,
+                           "SELECT session.uid, configuration.json, median_us, ci_low_us, ci_high_us, gflops, gbps FROM winner "
+                           "JOIN session ON session.id = session_id JOIN configuration ON configuration.id = configuration_id "
+                           "WHERE winner.id = ?");
+  sqlite::Statement::Run row = select.run(winner_row);
+  if (row.next()) {
+    winner.session_id = row.text(0);
+    winner.configuration = read_values(row.text(1), order, "configuration in the book");
+    winner.median_us = row.real(2);
+    winner.ci_low_us = row.real(3);
+    winner.ci_high_us = row.real(4);
+    winner.gflops = row.optional_real(5);
+    winner.gbps = row.optional_real(6);
+  }
+  sqlite::Statement finalists(database,
+                              "SELECT configuration.json, process_medians_us, median_us, ci_low_us, ci_high_us, in_tie_set, "
+                              "registers, shared_bytes FROM finalist JOIN configuration ON configuration.id = configuration_id "
+                              "WHERE winner_id = ? ORDER BY place");
+  sqlite::Statement::Run each = finalists.run(winner_row);
+  while (each.next()) {
+    FinalistRecord finalist;
+    finalist.configuration = read_values(each.text(0), order, "configuration in the book");
+    finalist.process_medians_us = decode_doubles(each.text(1));
+    finalist.median_us = each.real(2);
+    finalist.ci_low_us = each.real(3);
+    finalist.ci_high_us = each.real(4);
+    finalist.in_tie_set = each.integer(5) != 0;
+    finalist.registers = each.optional_integer(6).value_or(-1);
+    finalist.shared_bytes = each.optional_integer(7).value_or(-1);
+    winner.finalists.push_back(std::move(finalist));
+  }
+  return winner;
+}
+
+std::optional<SessionRecord> Store::find_session(const TrialContext& context, const nlohmann::json& identity) const {
+  const Hash hash = session_identity(context, to_book_text(identity));
+  return impl_->read([&]() -> std::optional<SessionRecord> {
+    sqlite::Statement select(impl_->database, "SELECT id FROM session WHERE identity_hash = ? ORDER BY id DESC LIMIT 1");
+    sqlite::Statement::Run row = select.run(as_blob(hash));
+    return row.next() ? std::optional(impl_->read_session(row.integer(0))) : std::nullopt;
+  });
+}
+
+std::optional<TrialRecord> Store::find_trial(const TrialContext& context, const Problem& problem,
+                                             const Configuration& configuration) const {
+  const Hash key = trial_key(context, problem, configuration);
+  std::optional<TrialRecord> found = sqlite::repeat_while_busy(impl_->database, [&]() -> std::optional<TrialRecord> {
+    sqlite::Statement::Run row = impl_->find_trial.run(as_blob(key));
+    if (!row.next()) {
+      return std::nullopt;
+    }
+    TrialRecord newest = read_trial(row, 0);
+    if (!deserves_retry(newest.outcome)) {
+      return newest;
+    }
+    // The newest failed in a way that may have been chance: an answer if it did so before, else the one before it is.
+    if (!row.next()) {
+      return std::nullopt;
+    }
+    TrialRecord before = read_trial(row, 0);
+    return deserves_retry(before.outcome) ? newest : before;
+  });
+  if (found) {
+    found->configuration = configuration;
+  }
+  return found;
+}
+
+std::vector<TrialRecord> Store::session_trials(const std::string& session_id) const {
+  return impl_->read([&] {
+    const std::vector<std::string> order = impl_->parameter_order(session_id);
+    sqlite::Statement select(impl_->database,
+                             fmt::format("SELECT {}, configuration.json FROM trial "
+                                         "JOIN configuration ON configuration.id = configuration_id "
+                                         "WHERE session_id = ? AND {} ORDER BY proposal, trial.id",
+                                         kTrialColumns, kNewestOfProposal));
+    std::vector<TrialRecord> trials;
+    sqlite::Statement::Run row = select.run(impl_->session_row(session_id));
+    while (row.next()) {
+      trials.push_back(read_trial(row, 0));
+      trials.back().configuration = read_values(row.text(kTrialColumnCount), order, "configuration in the book");
+    }
+    return trials;
+  });
+}
+
+std::vector<std::pair<Outcome, std::int64_t>> Store::session_outcomes(const std::string& session_id) const {
+  return impl_->read([&] {
+    sqlite::Statement select(
+        impl_->database,
+        fmt::format("SELECT outcome, count(*) FROM trial WHERE session_id = ? AND {} GROUP BY outcome", kNewestOfProposal));
+    std::map<Outcome, std::int64_t> counts;  // by order of the enumeration
+    sqlite::Statement::Run row = select.run(impl_->session_row(session_id));
+    while (row.next()) {
+      counts[read_outcome(row.text(0))] = row.integer(1);
+    }
+    return std::vector<std::pair<Outcome, std::int64_t>>(counts.begin(), counts.end());
+  });
+}
+
+std::optional<WinnerRecord> Store::session_winner(const std::string& session_id) const {
+  return impl_->read([&]() -> std::optional<WinnerRecord> {
+    sqlite::Statement select(impl_->database, "SELECT max(id) FROM winner WHERE session_id = ?");
+    sqlite::Statement::Run row = select.run(impl_->session_row(session_id));
+    if (!row.next() || row.is_null(0)) {
+      return std::nullopt;
+    }
+    return impl_->read_winner(row.integer(0), impl_->parameter_order(session_id));
+  });
+}
+
+std::optional<WinnerRecord> Store::standing_winner(const TrialContext& context, const Problem& problem) const {
+  return impl_->read([&]() -> std::optional<WinnerRecord> {
+    sqlite::Statement select(impl_->database,
+                             "SELECT max(winner.id), session.uid FROM session JOIN kernel ON kernel.id = kernel_id "
+                             "JOIN device ON device.id = device_id JOIN problem ON problem.id = problem_id "
+                             "JOIN winner ON winner.session_id = session.id "
+                             "WHERE problem.hash = ? AND kernel.name = ? AND kernel.hash = ? AND device.key = ? AND method = ? "
+                             "AND objective = 'time' AND finished_utc IS NOT NULL "
+                             "GROUP BY session.id ORDER BY finished_utc DESC, uid LIMIT 1");
+    const Hash problem_hash = to_hash(content_hash(problem.canonical()));
+    sqlite::Statement::Run row =
+        select.run(as_blob(problem_hash), context.kernel, context.kernel_hash, context.device.key(), context.method);
+    if (!row.next()) {
+      return std::nullopt;
+    }
+    return impl_->read_winner(row.integer(0), impl_->parameter_order(row.text(1)));
+  });
+}
+
+Store::Health Store::check() const {
+  return impl_->read([&] {
+    Health health;
+    sqlite::Statement integrity(impl_->database, "PRAGMA integrity_check");
+    sqlite::Statement::Run row = integrity.run();
+    while (row.next()) {
+      if (row.text(0) != "ok") {
+        health.problems.push_back(row.text(0));
+      }
+    }
+    sqlite::Statement foreign_keys(impl_->database, "PRAGMA foreign_key_check");
+    sqlite::Statement::Run broken = foreign_keys.run();
+    while (broken.next()) {
+      health.problems.push_back(
+          fmt::format("row {} of {} refers to a missing row of {}", broken.integer(1), broken.text(0), broken.text(2)));
+    }
+    health.kernels = impl_->database.query_integer("SELECT count(*) FROM kernel");
+    health.devices = impl_->database.query_integer("SELECT count(*) FROM device");
+    health.sessions = impl_->database.query_integer("SELECT count(*) FROM session");
+    health.trials = impl_->database.query_integer("SELECT count(*) FROM trial");
+    health.winners = impl_->database.query_integer("SELECT count(*) FROM winner");
+    return health;
+  });
+}
+
+}  // namespace tunebook
