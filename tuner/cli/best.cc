@@ -1,0 +1,191 @@
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include <fmt/format.h>
+#include <tunebook/lookup.h>
+
+#include "cli/cli.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "core/template_folder.h"
+#include "db/store.h"
+#include "session/device_listing.h"
+
+namespace tunebook::cli {
+namespace {
+
+struct Options {
+  std::string kernel, shape, device, gpu, book, cache = "cold";
+  std::vector<std::string> templates;
+  bool json = false;
+};
+
+LookupValues to_lookup(const NamedValues& values) {
+  LookupValues result;
+  for (const auto& [name, value] : values.items()) result.emplace_back(name, value);
+  return result;
+}
+
+NamedValues from_lookup(const LookupValues& values) {
+  NamedValues result;
+  for (const auto& [name, value] : values) result.set(name, value);
+  return result;
+}
+
+// A shape without a spec at hand: only "name=value,..." can be understood.
+Problem parse_named_shape(const std::string& kernel, const std::string& text) {
+  Problem problem;
+  std::size_t start = 0;
+  while (start < text.size()) {
+    const std::size_t end = std::min(text.find(',', start), text.size());
+    const std::string item = text.substr(start, end - start);
+    const std::size_t equals = item.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw InputError(fmt::format("--shape: '{}': kernel {} has no template here, so sizes need their names: m=512,n=512", item, kernel));
+    }
+    problem.set(item.substr(0, equals), parse_value(item.substr(equals + 1)));
+    start = end + 1;
+  }
+  return problem;
+}
+
+DeviceKey key_of(const Device& device) {
+  DeviceKey key;
+  key.kind = device.kind;
+  key.name = device.name;
+  key.compute_capability = device.compute_capability;
+  key.instruction_set = device.instruction_set;
+  key.sm_count = device.sm_count;
+  key.memory_gib = device.memory_gib;
+  key.host_compiler = device.host_compiler;
+  key.max_threads_per_block = device.limits.max_threads_per_block;
+  key.shared_bytes_per_block_optin = device.limits.shared_bytes_per_block_optin;
+  key.registers_per_block = device.limits.registers_per_block;
+  return key;
+}
+
+DeviceKey asked_device(const Options& options) {
+  if (!options.gpu.empty()) {
+    DeviceKey key;
+    key.name = options.gpu;
+    return key;
+  }
+  const DeviceChoice choice = DeviceChoice::parse(options.device);
+  if (choice.kind == DeviceChoice::Kind::replay) {
+    throw InputError("best: --device replay:PATH has no device to ask for; use --gpu NAME");
+  }
+  const DeviceListing listing = probe_device(choice);
+  if (listing.hello && listing.hello->device) return key_of(*listing.hello->device);
+  if (choice.kind != DeviceChoice::Kind::automatic) {
+    throw InputError(fmt::format("device '{}' cannot be used here: {}; name the device asked for with --gpu NAME", options.device,
+                                 listing.error));
+  }
+  return {};  // a machine that runs no kernels: any device's answer is better than none
+}
+
+nlohmann::ordered_json device_json(const DeviceKey& key) {
+  nlohmann::ordered_json json{{"kind", key.kind}};
+  if (!key.name.empty()) json["name"] = key.name;
+  if (key.compute_capability != 0) json["compute_capability"] = key.compute_capability;
+  if (!key.instruction_set.empty()) json["instruction_set"] = key.instruction_set;
+  if (key.sm_count != 0) json["sm_count"] = key.sm_count;
+  if (key.memory_gib != 0) json["memory_gib"] = key.memory_gib;
+  if (!key.host_compiler.empty()) json["host_compiler"] = key.host_compiler;
+  return json;
+}
+
+const char* stale_name(Stale stale) {
+  switch (stale) {
+    case Stale::no: return "no";
+    case Stale::yes: return "yes";
+    case Stale::unknown: break;
+  }
+  return "unknown";
+}
+
+std::optional<KernelTemplate> template_if_present(const Options& options) {
+  for (const TemplateEntry& entry : find_templates(template_search_path(options.templates))) {
+    if (entry.name == options.kernel && entry.error.empty()) return load_template(entry.folder);
+  }
+  return std::nullopt;
+}
+
+int run_best(const Options& options) {
+  const std::optional<KernelTemplate> kernel = template_if_present(options);
+  Query query;
+  query.kernel = options.kernel;
+  query.problem = to_lookup(kernel ? kernel->spec.parse_shape(options.shape) : parse_named_shape(options.kernel, options.shape));
+  query.device = asked_device(options);
+  query.method = options.cache;
+  if (kernel) query.kernel_hash = kernel->hash;
+
+  LookupOptions lookup_options;
+  if (kernel) lookup_options.spec_json = kernel->spec.to_json().dump();
+  const std::filesystem::path book = default_book_path(options.book);
+  if (!std::filesystem::exists(book)) {
+    if (!options.book.empty()) throw InputError(fmt::format("{}: no such book; tunebook tune makes one", book.string()));
+    lookup_options.no_book = true;
+    fmt::print(stderr, "note: there is no book yet at {}; tunebook tune makes one\n", book.string());
+  }
+  const std::optional<Answer> answer = [&] {
+    try {
+      return Lookup(book.string(), lookup_options).best(query);
+    } catch (const std::runtime_error& error) {
+      throw InputError(error.what());
+    }
+  }();
+  if (!answer) {
+    if (!kernel) find_template(options.kernel, template_search_path(options.templates));  // names the nearest kernel, exit code 2
+    fmt::print(stderr, "no match: neither a winner nor a preset of {} fits {}\n", options.kernel,
+               from_lookup(query.problem).display());
+    return kNo;
+  }
+  const std::optional<double> median_us = answer->median_us;
+  if (options.json) {
+    nlohmann::ordered_json match;
+    match["tier"] = tier_name(answer->tier);
+    match["distance"] = answer->distance;
+    match["problem"] = answer->problem.empty() ? nlohmann::ordered_json(nullptr) : from_lookup(answer->problem).to_json();
+    match["device"] = answer->tier == Tier::preset_default ? nlohmann::ordered_json(nullptr) : device_json(answer->device);
+    match["stale"] = stale_name(answer->stale);
+    nlohmann::ordered_json json;
+    json["kernel"] = options.kernel;
+    json["problem"] = from_lookup(query.problem).to_json();
+    json["configuration"] = from_lookup(answer->configuration).to_json();
+    json["match"] = match;
+    json["median_us"] = median_us ? nlohmann::ordered_json(*median_us) : nlohmann::ordered_json(nullptr);
+    print_json(json);
+    return kDone;
+  }
+  fmt::print("{}\n", from_lookup(answer->configuration).display());
+  if (answer->tier == Tier::preset_default) {
+    fmt::print(stderr, "match: default (the template's preset; never tuned for this problem and device: tunebook tune {} --shape {})\n",
+               options.kernel, options.shape);
+  } else {
+    fmt::print(stderr, "match: {}, {}, tuned on {} ({}), session {}, stale: {}\n", tier_name(answer->tier),
+               median_us ? format_time_us(*median_us) : "no time", answer->device.name, answer->tuned_at_utc, answer->session,
+               stale_name(answer->stale));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_best(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("best", "Ask the book for the best configuration");
+  verb->add_option("kernel", options->kernel, "Kernel")->required();
+  verb->add_option("--shape", options->shape, "Problem: m=512,n=512,k=512 or 512,512,512")->required();
+  add_device_option(*verb, options->device);
+  verb->add_option("--gpu", options->gpu, "Ask for a device by name, e.g. 'NVIDIA H200'")->excludes("--device");
+  verb->add_option("--cache", options->cache, "cold or warm: how the time was taken")
+      ->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();
+  add_book_option(*verb, options->book);
+  add_templates_option(*verb, options->templates);
+  add_json_option(*verb, options->json);
+  verb->footer("Example:  tunebook best matmul --shape 512,512,512 --json\nExit code 3: no match.");
+  verb->callback([options, &invocation] { invocation.exit_code = run_best(*options); });
+}
+
+}  // namespace tunebook::cli

@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "core/random.h"
+#include "core/template_folder.h"
+#include "search/space.h"
+#include "session/device_executor.h"
+#include "session/sample_compiler.h"
+#include "session/subject.h"
+
+namespace tunebook::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> kernels, templates, archs;
+  std::string device;
+  int samples = 6;
+  bool json = false;
+};
+
+struct Row {
+  std::string kernel, arch, dtype, what;
+  Outcome outcome = Outcome::ok;
+  Resources resources;
+  std::string message;
+  bool passed() const { return outcome == Outcome::ok || outcome == Outcome::no_resources; }
+};
+
+// A device with the limits of an architecture, to choose samples for it without having one.
+Device stand_in(const std::string& arch) {
+  Device device;
+  device.kind = arch == "cpu" ? "cpu" : "cuda";
+  device.name = arch;
+  device.compute_capability = arch.starts_with("sm_") ? std::atoi(arch.c_str() + 3) : 0;
+  const int cc = device.compute_capability;
+  const bool big = cc == 80 || cc == 87;
+  const bool biggest = cc == 90 || cc == 100 || cc == 103;
+  device.limits.shared_bytes_per_block_optin = biggest ? 232448 : big ? 166912 : 101376;
+  device.limits.shared_bytes_per_sm = biggest ? 233472 : big ? 167936 : 102400;
+  return device;
+}
+
+// All presets, and `count` seeded picks from the space.
+std::vector<std::pair<std::string, Configuration>> choose_samples(const KernelSpec& spec, const Problem& problem,
+                                                                  const Device& device, int count) {
+  std::vector<std::pair<std::string, Configuration>> samples;
+  std::set<std::string> seen;
+  const auto add = [&](const std::string& what, const Configuration& configuration) {
+    if (seen.insert(configuration.canonical()).second) samples.emplace_back(what, configuration);
+  };
+  for (const auto& [name, configuration] : spec.presets) {
+    KernelSpec::Scope scope = spec.scope(problem, device);
+    spec.bind(scope, configuration);
+    if (spec.violated_constraint(scope) == nullptr) add("preset " + name, configuration);
+  }
+  const SearchSpace space = SearchSpace::build(template_space(spec, problem, device, {}));
+  Random random(1);
+  for (int i = 0; i < count && space.size() > 0; ++i) {
+    const Configuration configuration = space.configuration(random.below(space.size()));
+    add(configuration.display(), configuration);
+  }
+  return samples;
+}
+
+// The default problem, once per value of its dtype.
+std::vector<Problem> sample_problems(const KernelSpec& spec) {
+  std::vector<Problem> problems;
+  const Dimension* dtype = spec.find_dimension("dtype");
+  if (dtype == nullptr) return {spec.default_problem()};
+  for (const std::string& value : dtype->values) {
+    Problem problem = spec.default_problem();
+    problem.set("dtype", value);
+    problems.push_back(std::move(problem));
+  }
+  return problems;
+}
+
+std::string dtype_text(const Problem& problem) {
+  const Value* dtype = problem.find("dtype");
+  return dtype == nullptr ? "" : to_text(*dtype);
+}
+
+std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<std::string>& archs, int samples) {
+  std::vector<SampleJob> jobs;
+  std::vector<Row> rows;
+  for (const std::string& arch : archs) {
+    for (const Problem& problem : sample_problems(kernel.spec)) {
+      jobs.push_back({&kernel, problem, {}, arch, true, false});
+      rows.push_back({kernel.spec.name, arch, dtype_text(problem), "reference"});
+      for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in(arch), samples)) {
+        jobs.push_back({&kernel, problem, configuration, arch, false, false});
+        rows.push_back({kernel.spec.name, arch, dtype_text(problem), what});
+      }
+    }
+  }
+  ProgressLine line;
+  const auto replies = compile_samples(archs.front() == "cpu" ? "cpu" : "cuda", jobs, [&](std::size_t done) {
+    line.show(fmt::format("{}: {}/{} compiled", kernel.spec.name, done, jobs.size()));
+  });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].outcome = replies[i].outcome;
+    rows[i].resources = replies[i].resources;
+    rows[i].message = replies[i].message;
+  }
+  return rows;
+}
+
+// Verified against the reference on the spec's small problems: the first verify problem stands for the tuned one.
+std::vector<Row> device_rows(const KernelTemplate& kernel, const std::string& device, int samples) {
+  std::vector<Row> rows;
+  for (const Problem& defaults : sample_problems(kernel.spec)) {
+    const std::vector<Problem> small = kernel.spec.verify_problems(defaults);
+    const Problem problem = small.empty() ? defaults : small.back();
+    DeviceExecutorOptions options;
+    options.device = DeviceChoice::parse(device);
+    DeviceExecutor executor(kernel, options);
+    executor.set_problem(problem);
+    const Device& found = executor.identity().device;
+    ProgressLine line;
+    for (auto& [what, configuration] : choose_samples(kernel.spec, problem, found, samples)) {
+      line.show(fmt::format("{} {}: {}", kernel.spec.name, problem.display(), what));
+      const Examination examination = executor.examine(configuration);
+      rows.push_back({kernel.spec.name, found.kind == "cpu" ? "cpu" : "sm_" + std::to_string(found.compute_capability),
+                      dtype_text(problem), what + fmt::format(" (run on {} problems)", examination.trial.verified_problems),
+                      examination.trial.outcome, examination.trial.resources, examination.trial.message});
+    }
+  }
+  return rows;
+}
+
+std::vector<std::string> check_declaration(const KernelTemplate& kernel) { return kernel.spec.check_presets(stand_in("sm_90")); }
+
+std::string known(std::int64_t value) { return value < 0 ? "-" : std::to_string(value); }
+
+int run_check(const Options& options) {
+  const auto path = template_search_path(options.templates);
+  std::vector<std::string> kernels = options.kernels;
+  std::vector<std::string> problems;
+  if (kernels.empty()) {
+    for (const TemplateEntry& entry : find_templates(path)) {
+      if (entry.error.empty()) {
+        kernels.push_back(entry.name);
+      } else {
+        problems.push_back(entry.error);
+      }
+    }
+    if (kernels.empty() && problems.empty()) {
+      throw InputError("no kernel templates found; name a folder with --templates or in $TUNEBOOK_TEMPLATES");
+    }
+  }
+  std::vector<Row> rows;
+  for (const std::string& name : kernels) {
+    const KernelTemplate kernel = find_template(name, path);
+    for (const std::string& problem : check_declaration(kernel)) problems.push_back(problem);
+    if (!options.archs.empty()) {
+      const auto compiled = compile_rows(kernel, options.archs, options.samples);
+      rows.insert(rows.end(), compiled.begin(), compiled.end());
+    }
+    if (!options.device.empty()) {
+      const auto run = device_rows(kernel, options.device, options.samples);
+      rows.insert(rows.end(), run.begin(), run.end());
+    }
+  }
+
+  const bool passed = problems.empty() && std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.passed(); });
+  if (options.json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Row& row : rows) {
+      list.push_back({{"kernel", row.kernel}, {"arch", row.arch}, {"dtype", row.dtype}, {"sample", row.what},
+                      {"outcome", outcome_name(row.outcome)}, {"resources", row.resources.to_json()}, {"message", row.message}});
+    }
+    print_json({{"passed", passed}, {"kernels", kernels}, {"problems", problems}, {"samples", list}});
+  } else {
+    TextTable table;
+    table.header = {"kernel", "target", "dtype", "outcome", "registers", "shared", "spills", "sample"};
+    table.right = {false, false, false, false, true, true, true, false};
+    for (const Row& row : rows) {
+      const Resources& r = row.resources;
+      const std::string outcome(outcome_name(row.outcome));
+      table.rows.push_back({row.kernel, row.arch, row.dtype, row.passed() ? outcome : red(outcome, stdout), known(r.registers),
+                            known(r.shared_static_bytes), known(r.spill_store_bytes), row.what});
+    }
+    if (!rows.empty()) fmt::print("{}", table.to_text());
+    for (const std::string& problem : problems) fmt::print("{}\n", problem);
+    for (const Row& row : rows) {
+      if (!row.passed()) fmt::print("\n{} {} {}: {}\n{}\n", row.kernel, row.arch, row.what, outcome_name(row.outcome), row.message);
+    }
+    fmt::print("{}: {} kernel{} declared soundly{}\n", passed ? green("ok", stdout) : red("check failed", stdout), kernels.size(),
+               kernels.size() == 1 ? "" : "s",
+               rows.empty() ? "; with --arch sm_90 samples are compiled, with --device cpu they are run" : fmt::format(", {} samples", rows.size()));
+  }
+  return passed ? kDone : kNo;
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("check", "Validate kernel templates; compile samples; run them against the reference");
+  verb->add_option("kernel", options->kernels, "Kernels (default: all that are found)");
+  verb->add_option("--arch", options->archs, "Compile samples for these, e.g. sm_80,sm_90,sm_120; needs no GPU")->delimiter(',');
+  verb->add_option("--samples", options->samples, "Samples of each space besides the presets")
+      ->check(CLI::Range(0, 10000))->capture_default_str();
+  add_device_option(*verb, options->device);
+  verb->get_option("--device")->description("Run the samples on this device against the reference");
+  add_templates_option(*verb, options->templates);
+  add_json_option(*verb, options->json);
+  verb->footer("Example:  tunebook check --arch sm_80,sm_90,sm_120\nExit code 3: something failed.");
+  verb->callback([options, &invocation] { invocation.exit_code = run_check(*options); });
+}
+
+}  // namespace tunebook::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+namespace tunebook::cli {
+
+enum ExitCode { kDone = 0, kFailed = 1, kBadInput = 2, kNo = 3 };
+
+// What verbs share: when the program started and the exit code that the chosen verb sets.
+struct Invocation {
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  int argc = 0;
+  char** argv = nullptr;
+  int exit_code = kDone;
+  // The command line as typed, quoted for a shell: for "resume with: ...".
+  std::string command_line() const;
+};
+
+// Each verb has one file: add_<verb> declares options and installs the callback.
+void add_devices(CLI::App& app, Invocation& invocation);
+void add_list(CLI::App& app, Invocation& invocation);
+void add_check(CLI::App& app, Invocation& invocation);
+void add_space(CLI::App& app, Invocation& invocation);
+void add_tune(CLI::App& app, Invocation& invocation);
+void add_run(CLI::App& app, Invocation& invocation);
+void add_emit(CLI::App& app, Invocation& invocation);
+void add_best(CLI::App& app, Invocation& invocation);
+void add_doctor(CLI::App& app, Invocation& invocation);
+
+// Options that many verbs have, declared alike everywhere.
+void add_json_option(CLI::App& verb, bool& json);
+void add_book_option(CLI::App& verb, std::string& book);
+void add_templates_option(CLI::App& verb, std::vector<std::string>& templates);
+void add_device_option(CLI::App& verb, std::string& device);
+
+// One JSON object on one line of stdout.
+void print_json(const nlohmann::ordered_json& json);
+
+}  // namespace tunebook::cli

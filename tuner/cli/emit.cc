@@ -1,0 +1,136 @@
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "cli/configuration_option.h"
+#include "core/error.h"
+#include "core/launch_plan.h"
+#include "session/device_choice.h"
+#include "session/device_listing.h"
+#include "session/sample_compiler.h"
+
+namespace tunebook::cli {
+namespace {
+
+struct Options {
+  std::string kernel, shape, config, preset, device, arch, output;
+  std::vector<std::string> templates;
+  bool json = false;
+};
+
+// The architecture to compile for: asked for, or that of the device, or a default that is said.
+struct Target {
+  std::string kind;
+  std::string arch;
+};
+Target target_of(const Options& options) {
+  const DeviceChoice choice = DeviceChoice::parse(options.device);
+  if (choice.kind == DeviceChoice::Kind::replay) throw InputError("emit needs a device that runs kernels: --device cuda:N or cpu");
+  if (choice.kind == DeviceChoice::Kind::cpu || options.arch == "cpu") return {"cpu", "cpu"};
+  if (!options.arch.empty()) return {"cuda", options.arch};
+  const DeviceListing listing = probe_device({DeviceChoice::Kind::cuda, choice.argument.empty() ? "0" : choice.argument});
+  if (listing.error.empty() && listing.hello) return {"cuda", listing.hello->native_arch};
+  fmt::print(stderr, "note: no GPU here ({}); compiling for sm_90, name another with --arch\n",
+             listing.error.substr(0, listing.error.find('\n')));
+  return {"cuda", "sm_90"};
+}
+
+void write_file(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream file(path, std::ios::binary);
+  file << content;
+  file.close();
+  if (!file) throw EnvironmentError(fmt::format("{}: cannot be written; is the disk full or the folder read-only?", path.string()));
+}
+
+// How the configuration is run alone, under the vendor's tools. The kernel runs in a child process of tunebook.
+std::string tool_commands(const KernelSpec& spec, const Problem& problem, const Configuration& configuration) {
+  const std::string run = fmt::format("tunebook run {} --shape '{}' --config '{}'", spec.name, problem.display(), configuration.display());
+  return fmt::format("# profile with Nsight Compute (kernel names are matched by {0})\n"
+                     "ncu --target-processes all --set full --kernel-name regex:{0} --launch-count 1 {1}\n\n"
+                     "# find bad memory accesses, races, uninitialised reads, bad synchronisation\n"
+                     "compute-sanitizer --target-processes all --tool memcheck {1} --run-timeout 600\n"
+                     "compute-sanitizer --target-processes all --tool racecheck {1} --run-timeout 600\n"
+                     "compute-sanitizer --target-processes all --tool initcheck {1} --run-timeout 600\n"
+                     "compute-sanitizer --target-processes all --tool synccheck {1} --run-timeout 600\n",
+                     spec.entry, run);
+}
+
+int run_emit(const Options& options) {
+  const KernelTemplate kernel = find_template(options.kernel, template_search_path(options.templates));
+  const Problem problem = chosen_problem(kernel.spec, options.shape);
+  const Configuration configuration = chosen_configuration(kernel.spec, options.config, options.preset);
+  const Target target = target_of(options);
+  const std::filesystem::path folder = options.output.empty() ? options.kernel + "-emit" : options.output;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw InputError(fmt::format("--output {}: cannot be made: {}", folder.string(), error.message()));
+
+  SampleJob job;
+  job.kernel = &kernel;
+  job.problem = problem;
+  job.configuration = configuration;
+  job.arch = target.arch;
+  job.emit = true;
+  const CompileReply reply = compile_samples(target.kind, {job}).front();
+  if (reply.outcome != Outcome::ok) {
+    fmt::print(stderr, "{}: {}\n", outcome_name(reply.outcome), reply.message);
+    return kNo;
+  }
+
+  std::vector<std::string> files;
+  const auto add = [&](const std::string& name, const std::string& content) {
+    write_file(folder / name, content);
+    files.push_back((folder / name).string());
+  };
+  const Instantiation instantiation = instantiate(kernel.spec, problem, configuration);
+  std::string source = fmt::format("// {}\n// {}\n// instantiated as: {}\n", problem.display(), configuration.display(),
+                                   instantiation.name_expression);
+  for (const auto& [name, value] : instantiation.defines) source += fmt::format("#define {} {}\n", name, value);
+  add(kernel.kernel.file, source + fmt::format("#line 1 \"{}\"\n", kernel.kernel.file) + kernel.kernel.text);
+  for (const auto& [name, text] : kernel.kernel.headers) {
+    // Header names come from the template's own #include lines; only those that stay below the folder are written.
+    const std::filesystem::path path = std::filesystem::path(name).lexically_normal();
+    if (path.is_absolute() || path.string().starts_with("..")) continue;
+    std::filesystem::create_directories((folder / path).parent_path(), error);
+    add(path.string(), text);
+  }
+  for (const auto& [name, content] : reply.emitted) add(std::filesystem::path(name).filename().string(), content);
+  const std::filesystem::path artifact = folder / (options.kernel + std::filesystem::path(reply.artifact).extension().string());
+  std::filesystem::copy_file(reply.artifact, artifact, std::filesystem::copy_options::overwrite_existing, error);
+  if (error) throw EnvironmentError(fmt::format("{}: cannot be written: {}", artifact.string(), error.message()));
+  files.push_back(artifact.string());
+  add("options.txt", reply.options + "\n");
+  add("symbol.txt", reply.symbol + "\n");
+  add("commands.txt", tool_commands(kernel.spec, problem, configuration));
+
+  if (options.json) {
+    print_json({{"kernel", options.kernel}, {"problem", problem.to_json()}, {"configuration", configuration.to_json()},
+                {"arch", target.arch}, {"symbol", reply.symbol}, {"resources", reply.resources.to_json()}, {"files", files}});
+  } else {
+    for (const std::string& file : files) fmt::print("{}\n", file);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_emit(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("emit", "Write source, PTX, cubin, SASS, options and tool commands of one configuration");
+  verb->add_option("kernel", options->kernel, "Kernel template")->required();
+  verb->add_option("--shape", options->shape, "Problem (default: the template's)");
+  verb->add_option("--config", options->config, "Configuration: K=V,... with every parameter");
+  verb->add_option("--preset", options->preset, "A preset of the template (default: default)");
+  verb->add_option("--arch", options->arch, "Architecture such as sm_90 (default: the device's)");
+  verb->add_option("--output", options->output, "Folder (default: KERNEL-emit)")->type_name("DIR");
+  add_device_option(*verb, options->device);
+  add_templates_option(*verb, options->templates);
+  add_json_option(*verb, options->json);
+  verb->footer("Example:  tunebook emit matmul --preset tiled --arch sm_90 --output /tmp/tiled");
+  verb->callback([options, &invocation] { invocation.exit_code = run_emit(*options); });
+}
+
+}  // namespace tunebook::cli

@@ -1,0 +1,136 @@
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "cli/configuration_option.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "session/device_executor.h"
+#include "session/subject.h"
+
+namespace tunebook::cli {
+namespace {
+
+struct Options {
+  std::string kernel, shape, device, config, preset, cache = "cold";
+  std::vector<std::string> templates;
+  std::uint64_t seed = 0;
+  double run_timeout_s = 10;
+  bool json = false;
+};
+
+nlohmann::ordered_json to_json(const KernelSpec& spec, const Problem& problem, const Device& device, const Examination& examination) {
+  const TrialRecord& trial = examination.trial;
+  const LaunchShape& launch = examination.launch;
+  const auto number = [](const std::optional<double>& value) {
+    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+  };
+  nlohmann::ordered_json json;
+  json["kernel"] = spec.name;
+  json["problem"] = problem.to_json();
+  json["device"] = device.to_json();
+  json["configuration"] = trial.configuration.to_json();
+  json["outcome"] = outcome_name(trial.outcome);
+  json["message"] = trial.message;
+  json["launch"] = {{"grid", launch.grid}, {"block", launch.block}, {"shared_bytes", launch.shared_bytes}};
+  json["resources"] = trial.resources.to_json();
+  json["verified_problems"] = trial.verified_problems;
+  json["skipped_problems"] = examination.skipped_problems;
+  json["verify_max_error"] = trial.verify_max_error;
+  json["median_us"] = number(trial.median_us);
+  json["min_us"] = number(trial.min_us);
+  json["ci_us"] = {number(trial.ci_low_us), number(trial.ci_high_us)};
+  json["samples_us"] = trial.samples_us;
+  json["launches_per_sample"] = trial.launches_per_sample;
+  json["compile_s"] = trial.compile_seconds;
+  json["verify_s"] = trial.verify_seconds;
+  json["time_s"] = trial.time_seconds;
+  return json;
+}
+
+void print_examination(const KernelTemplate& kernel, const Problem& problem, const Device& device, const Examination& examination) {
+  const TrialRecord& trial = examination.trial;
+  const LaunchShape& launch = examination.launch;
+  const Resources& resources = trial.resources;
+  TextTable table;
+  table.header = {kernel.spec.name, problem.display() + " on " + device.name};
+  const auto row = [&](const std::string& name, const std::string& text) { table.rows.push_back({name, text}); };
+  row("configuration", trial.configuration.display());
+  row("outcome", std::string(outcome_name(trial.outcome)));
+  row("grid", fmt::format("{} x {} x {}", launch.grid[0], launch.grid[1], launch.grid[2]));
+  row("block", fmt::format("{} x {} x {}", launch.block[0], launch.block[1], launch.block[2]));
+  row("dynamic shared", fmt::format("{} bytes", launch.shared_bytes));
+  const auto known = [&](const std::string& name, std::int64_t value, const char* unit) {
+    if (value >= 0) row(name, fmt::format("{}{}", value, unit));
+  };
+  known("registers", resources.registers, " per thread");
+  known("static shared", resources.shared_static_bytes, " bytes");
+  known("spill loads", resources.spill_load_bytes, " bytes");
+  known("spill stores", resources.spill_store_bytes, " bytes");
+  known("stack", resources.stack_bytes, " bytes");
+  known("blocks per SM", resources.blocks_per_sm, "");
+  row("verified", fmt::format("{} problems, largest error {:.3f} of the tolerance{}", trial.verified_problems, trial.verify_max_error,
+                              examination.skipped_problems > 0
+                                  ? fmt::format("; {} excluded by the constraints", examination.skipped_problems)
+                                  : ""));
+  if (trial.median_us) {
+    row("median", fmt::format("{}  (95 % interval {} to {}; {} samples, fastest {})", format_time_us(*trial.median_us),
+                              format_time_us(trial.ci_low_us.value_or(*trial.median_us)),
+                              format_time_us(trial.ci_high_us.value_or(*trial.median_us)), trial.samples_us.size(),
+                              format_time_us(trial.min_us.value_or(*trial.median_us))));
+    const WorkAmount work = evaluate_work(kernel.spec, problem, device);
+    if (work.flops) row("arithmetic", fmt::format("{:.1f} GFLOP/s", *work.flops / *trial.median_us * 1e-3));
+    if (work.bytes) row("bandwidth", fmt::format("{:.1f} GB/s", *work.bytes / *trial.median_us * 1e-3));
+  }
+  row("compile options", examination.compile_options);
+  fmt::print("{}", table.to_text());
+  if (!trial.message.empty()) fmt::print("\n{}\n", trial.message);
+}
+
+int run_run(const Options& options) {
+  const KernelTemplate kernel = find_template(options.kernel, template_search_path(options.templates));
+  const Problem problem = chosen_problem(kernel.spec, options.shape);
+  const Configuration configuration = chosen_configuration(kernel.spec, options.config, options.preset);
+  DeviceExecutorOptions executor_options;
+  executor_options.device = DeviceChoice::parse(options.device);
+  executor_options.compile_workers = 1;
+  executor_options.run_timeout_s = options.run_timeout_s;
+  executor_options.cache = options.cache == "warm" ? CacheMode::warm : CacheMode::cold;
+  executor_options.seed = options.seed;
+  if (executor_options.device.kind == DeviceChoice::Kind::replay) {
+    throw InputError("run needs a device that runs kernels: --device cuda:N or cpu");
+  }
+  DeviceExecutor executor(kernel, executor_options);
+  executor.set_problem(problem);
+  const Examination examination = executor.examine(configuration);
+  if (options.json) {
+    print_json(to_json(kernel.spec, problem, executor.identity().device, examination));
+  } else {
+    print_examination(kernel, problem, executor.identity().device, examination);
+  }
+  return examination.trial.outcome == Outcome::ok ? kDone : kNo;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("run", "Verify and time one configuration, with all detail; nothing is stored");
+  verb->add_option("kernel", options->kernel, "Kernel template")->required();
+  verb->add_option("--shape", options->shape, "Problem (default: the template's)");
+  verb->add_option("--config", options->config, "Configuration: K=V,... with every parameter");
+  verb->add_option("--preset", options->preset, "A preset of the template (default: default)");
+  add_device_option(*verb, options->device);
+  verb->add_option("--cache", options->cache, "cold or warm L2 cache")->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();
+  verb->add_option("--seed", options->seed, "Of the inputs")->capture_default_str();
+  verb->add_option("--run-timeout", options->run_timeout_s, "Seconds for each step on the device")
+      ->check(CLI::PositiveNumber)->capture_default_str();
+  add_templates_option(*verb, options->templates);
+  add_json_option(*verb, options->json);
+  verb->footer("Example:  tunebook run matmul --shape 512,512,512 --preset naive --device cpu\n"
+               "Exit code 3: it ran into something else than ok.");
+  verb->callback([options, &invocation] { invocation.exit_code = run_run(*options); });
+}
+
+}  // namespace tunebook::cli

@@ -1,0 +1,117 @@
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "cli/configuration_option.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "core/template_folder.h"
+#include "search/space.h"
+#include "search/space_file.h"
+#include "session/device_listing.h"
+#include "session/subject.h"
+
+namespace tunebook::cli {
+namespace {
+
+struct Options {
+  std::string target, shape, device;
+  std::vector<std::string> templates, where;
+  bool json = false;
+};
+
+// The limits that constraints may use. A space can be looked at without a device, so the default is a stand-in that says so.
+struct SpaceDevice {
+  Device device;
+  std::string note;
+};
+SpaceDevice space_device(const std::string& text) {
+  if (text.empty()) {
+    Device generic;
+    generic.kind = "cuda";
+    generic.name = "generic sm_90";
+    generic.compute_capability = 90;
+    generic.sm_count = 132;
+    generic.limits.shared_bytes_per_block_optin = 232448;
+    generic.limits.shared_bytes_per_sm = 233472;
+    return {generic, "limits of a generic sm_90 device; name one with --device"};
+  }
+  const DeviceChoice choice = DeviceChoice::parse(text);
+  for (const DeviceListing& listing : list_devices()) {
+    if (listing.id == choice.text() && listing.hello && listing.hello->device) return {*listing.hello->device, ""};
+  }
+  throw InputError(fmt::format("device '{}' is not usable here; see: tunebook devices", text));
+}
+
+bool is_file(const std::string& target) {
+  return target.find('/') != std::string::npos || target.ends_with(".json") || std::filesystem::is_regular_file(target);
+}
+
+int run_space(const Options& options) {
+  SearchSpace space = [&] {
+    if (is_file(options.target)) return SearchSpace::build(load_space_file(options.target, options.where).definition);
+    const KernelTemplate kernel = find_template(options.target, template_search_path(options.templates));
+    const SpaceDevice device = space_device(options.device);
+    if (!device.note.empty() && !options.json) fmt::print(stderr, "note: {}\n", device.note);
+    return SearchSpace::build(
+        template_space(kernel.spec, chosen_problem(kernel.spec, options.shape), device.device, options.where));
+  }();
+  const SpaceExplanation explanation = explain(space);
+
+  if (options.json) {
+    nlohmann::ordered_json constraints = nlohmann::ordered_json::array();
+    for (const auto& effect : explanation.constraints) {
+      constraints.push_back({{"text", effect.text}, {"removes_alone", effect.alone}, {"exact", effect.exact},
+                             {"valid_without", effect.valid_without ? nlohmann::ordered_json(*effect.valid_without)
+                                                                    : nlohmann::ordered_json(nullptr)}});
+    }
+    nlohmann::ordered_json unused = nlohmann::ordered_json::object();
+    for (const auto& [name, values] : explanation.unused_values) {
+      nlohmann::ordered_json list = nlohmann::ordered_json::array();
+      for (const Value& value : values) list.push_back(to_json_value(value));
+      unused[name] = list;
+    }
+    print_json({{"target", options.target}, {"cartesian", space.cartesian_size_text()}, {"valid", space.size()},
+                {"parameters", space.parameter_count()}, {"constraints", constraints}, {"unused_values", unused}});
+  } else {
+    fmt::print("{} parameters, {} configurations in the Cartesian product, {} valid ({:.3g} %)\n\n", space.parameter_count(),
+               space.cartesian_size_text(), space.size(), 100.0 * static_cast<double>(space.size()) / space.cartesian_size());
+    TextTable table;
+    table.header = {"constraint", "removes alone", "valid without it"};
+    table.right = {false, true, true};
+    for (const auto& effect : explanation.constraints) {
+      table.rows.push_back({effect.text, fmt::format("{}{:.2f} %", effect.exact ? "" : "~", 100 * effect.alone),
+                            effect.valid_without ? std::to_string(*effect.valid_without) : "too many to count"});
+    }
+    fmt::print("{}", table.to_text());
+    for (const auto& [name, values] : explanation.unused_values) {
+      std::string list;
+      for (const Value& value : values) list += (list.empty() ? "" : ", ") + to_text(value);
+      fmt::print("never occurs: {} = {}\n", name, list);
+    }
+  }
+  if (space.size() == 0) {
+    throw InputError(fmt::format("{}: no configuration satisfies the constraints; the table above shows what each one removes",
+                                 options.target));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_space(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("space", "Show the size of a search space and what each constraint removes");
+  verb->add_option("kernel", options->target, "Kernel template, or a FILE.json with parameters and constraints")->required();
+  verb->add_option("--shape", options->shape, "Problem (default: the template's)");
+  verb->add_option("--where", options->where, "Narrow the space by a constraint; repeatable")->type_name("EXPR");
+  add_device_option(*verb, options->device);
+  add_templates_option(*verb, options->templates);
+  add_json_option(*verb, options->json);
+  verb->footer("Example:  tunebook space matmul --shape 1024,1024,1024");
+  verb->callback([options, &invocation] { invocation.exit_code = run_space(*options); });
+}
+
+}  // namespace tunebook::cli

@@ -1,0 +1,102 @@
+#include "cli/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+namespace tunebook::cli {
+namespace {
+
+std::string coloured(std::string_view text, const char* code, std::FILE* stream) {
+  return colour_allowed(stream) ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+}
+
+// Columns that a text takes: code points, escape sequences not counted.
+std::size_t display_width(const std::string& text) {
+  std::size_t width = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\x1b') {
+      while (i < text.size() && text[i] != 'm') ++i;
+    } else if ((static_cast<unsigned char>(text[i]) & 0xC0) != 0x80) {
+      ++width;
+    }
+  }
+  return width;
+}
+
+}  // namespace
+
+bool colour_allowed(std::FILE* stream) {
+  const char* no_color = std::getenv("NO_COLOR");
+  return (no_color == nullptr || *no_color == '\0') && isatty(fileno(stream)) == 1;
+}
+
+std::string bold(std::string_view text, std::FILE* stream) { return coloured(text, "1", stream); }
+std::string green(std::string_view text, std::FILE* stream) { return coloured(text, "32", stream); }
+std::string red(std::string_view text, std::FILE* stream) { return coloured(text, "31", stream); }
+
+std::string TextTable::to_text() const {
+  std::vector<std::size_t> widths(header.size(), 0);
+  const auto measure = [&](const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i) widths[i] = std::max(widths[i], display_width(cells[i]));
+  };
+  measure(header);
+  for (const auto& row : rows) measure(row);
+
+  std::string text;
+  const auto add = [&](const std::vector<std::string>& cells) {
+    std::string line;
+    for (std::size_t i = 0; i < cells.size() && i < widths.size(); ++i) {
+      const std::string space(widths[i] - display_width(cells[i]), ' ');
+      if (i > 0) line += "  ";
+      line += i < right.size() && right[i] ? space + cells[i] : cells[i] + space;
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  };
+  add(header);
+  std::size_t total = widths.empty() ? 0 : 2 * (widths.size() - 1);
+  for (const std::size_t width : widths) total += width;
+  text += std::string(total, '-') + '\n';
+  for (const auto& row : rows) add(row);
+  return text;
+}
+
+std::string format_time_us(double microseconds) {
+  if (microseconds < 1e3) return fmt::format("{:.2f} us", microseconds);
+  if (microseconds < 1e6) return fmt::format("{:.3f} ms", microseconds * 1e-3);
+  return fmt::format("{:.3f} s", microseconds * 1e-6);
+}
+
+std::string format_duration(double seconds) {
+  const auto whole = static_cast<long long>(seconds + 0.5);
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
+ProgressLine::~ProgressLine() { clear(); }
+
+void ProgressLine::show(const std::string& text) {
+  if (!terminal_) return;
+  const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  if (last_shown_ >= 0 && now - last_shown_ < 0.1) return;
+  last_shown_ = now;
+  winsize size{};
+  const std::size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
+  fmt::print(stderr, "\r\x1b[K{}", text.substr(0, columns));
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void ProgressLine::clear() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  shown_ = false;
+}
+
+}  // namespace tunebook::cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tunebook::cli {
+
+// Colour only on a terminal and without NO_COLOR.
+bool colour_allowed(std::FILE* stream);
+std::string bold(std::string_view text, std::FILE* stream);
+std::string green(std::string_view text, std::FILE* stream);
+std::string red(std::string_view text, std::FILE* stream);
+
+// Columns padded to their widest cell; those named `right` are right-aligned. Rows may be shorter than the header.
+struct TextTable {
+  std::vector<std::string> header;
+  std::vector<bool> right;
+  std::vector<std::vector<std::string>> rows;
+  std::string to_text() const;
+};
+
+// "12.3 us", "4.56 ms", "1.23 s": three or four digits.
+std::string format_time_us(double microseconds);
+// "42 s", "3 min 20 s"
+std::string format_duration(double seconds);
+
+// A line on stderr that is rewritten in place on a terminal and not shown elsewhere.
+class ProgressLine {
+ public:
+  ProgressLine();
+  ~ProgressLine();  // erases what is shown
+  void show(const std::string& text);
+  void clear();
+
+ private:
+  bool terminal_;
+  bool shown_ = false;
+  double last_shown_ = -1;  // seconds; at most ten a second are drawn
+};
+
+}  // namespace tunebook::cli

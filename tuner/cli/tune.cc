@@ -1,0 +1,280 @@
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "search/recording.h"
+#include "session/device_executor.h"
+#include "session/replay_executor.h"
+#include "session/subject.h"
+#include "session/tune.h"
+
+namespace tunebook::cli {
+namespace {
+
+struct Options {
+  std::string kernel, shape, device, book, strategy = "random", budget = "200";
+  std::vector<std::string> templates, where;
+  std::uint64_t seed = 0;
+  bool presets = false, remeasure = false, json = false;
+  int compile_workers = 0, finalists = 8, finalist_processes = 5;
+  double run_timeout_s = 10, compile_timeout_s = 60;
+  std::string cache = "cold";
+};
+
+// Everything a session needs, from a template on a device or from a recording.
+struct Stage {
+  std::unique_ptr<KernelTemplate> kernel;
+  std::unique_ptr<Recording> recording;
+  std::unique_ptr<Executor> executor;
+  std::unique_ptr<SearchSpace> space;
+  TuneSubject subject;
+  int compile_workers = 0;
+};
+
+Stage open_replay(const Options& options, const DeviceChoice& device) {
+  Stage stage;
+  stage.recording = std::make_unique<Recording>(Recording::load(device.argument));
+  const Recording& recording = *stage.recording;
+  if (recording.kernel() != options.kernel) {
+    throw InputError(fmt::format("{}: a recording of kernel '{}', not of '{}'; run: tunebook tune {} --device replay:{}",
+                                 device.argument, recording.kernel(), options.kernel, recording.kernel(), device.argument));
+  }
+  stage.subject = replay_subject(recording, options.shape);
+  stage.space = std::make_unique<SearchSpace>(recording.space(options.where));
+  stage.executor = std::make_unique<ReplayExecutor>(recording);
+  return stage;
+}
+
+Stage open_device(const Options& options, const DeviceChoice& device) {
+  Stage stage;
+  stage.kernel = std::make_unique<KernelTemplate>(find_template(options.kernel, template_search_path(options.templates)));
+  const KernelSpec& spec = stage.kernel->spec;
+  const Problem problem = spec.parse_shape(options.shape);
+  DeviceExecutorOptions executor_options;
+  executor_options.device = device;
+  executor_options.compile_workers = options.compile_workers;
+  executor_options.run_timeout_s = options.run_timeout_s;
+  executor_options.compile_timeout_s = options.compile_timeout_s;
+  executor_options.cache = options.cache == "warm" ? CacheMode::warm : CacheMode::cold;
+  executor_options.seed = options.seed;
+  auto executor = std::make_unique<DeviceExecutor>(*stage.kernel, executor_options);
+  const Device& found = executor->identity().device;
+  stage.space = std::make_unique<SearchSpace>(SearchSpace::build(template_space(spec, problem, found, options.where)));
+  executor->set_problem(problem);
+  stage.compile_workers = executor->compile_workers();
+  stage.subject = template_subject(*stage.kernel, problem, found);
+  stage.executor = std::move(executor);
+  return stage;
+}
+
+std::string progress_text(const TuneObserver::Progress& progress) {
+  std::string text = fmt::format("{}: {}/{} trials", progress.step, progress.done, progress.total);
+  if (progress.failed > 0) text += fmt::format(", {} failed", progress.failed);
+  if (progress.best_us) text += fmt::format(", best {}", format_time_us(*progress.best_us));
+  if (progress.remaining_seconds) text += fmt::format(", about {} left", format_duration(*progress.remaining_seconds));
+  return text;
+}
+
+nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, double wall_seconds) {
+  nlohmann::ordered_json json;
+  json["kernel"] = stage.subject.kernel;
+  json["problem"] = stage.subject.problem.to_json();
+  json["device"] = stage.executor->identity().device.to_json();
+  json["session"] = result.session_id;
+  nlohmann::ordered_json trials = nlohmann::ordered_json::object();
+  for (const Outcome outcome : kOutcomes) {
+    const auto found = result.outcomes.find(outcome);
+    if (found != result.outcomes.end()) trials[std::string(outcome_name(outcome))] = found->second;
+  }
+  json["trials"] = trials;
+  json["winner"] = nullptr;
+  if (result.winner) {
+    const WinnerRecord& winner = *result.winner;
+    nlohmann::ordered_json object;
+    object["configuration"] = winner.configuration.to_json();
+    object["median_us"] = winner.median_us;
+    object["ci_us"] = {winner.ci_low_us, winner.ci_high_us};
+    object["gflops"] = winner.gflops ? nlohmann::ordered_json(*winner.gflops) : nlohmann::ordered_json(nullptr);
+    object["gbps"] = winner.gbps ? nlohmann::ordered_json(*winner.gbps) : nlohmann::ordered_json(nullptr);
+    object["tie_set"] = winner.tie_set_size();
+    json["winner"] = object;
+  }
+  nlohmann::ordered_json presets = nlohmann::ordered_json::object();
+  for (const PresetResult& preset : result.presets) {
+    presets[preset.name] = {{"median_us", preset.trial.median_us ? nlohmann::ordered_json(*preset.trial.median_us)
+                                                                 : nlohmann::ordered_json(nullptr)},
+                            {"outcome", outcome_name(preset.trial.outcome)}};
+  }
+  json["presets"] = presets;
+  json["wall_s"] = wall_seconds;
+  std::int64_t done = 0;
+  for (const auto& [outcome, count] : result.outcomes) done += count;
+  json["configurations_per_s"] =
+      result.clock.first_pass > 0 ? static_cast<double>(done) / result.clock.first_pass : 0.0;
+  return json;
+}
+
+std::string rate_text(const std::optional<double>& work, double median_us, const char* unit) {
+  return work ? fmt::format("{:.1f} {}", *work / (median_us * 1e-6) * 1e-9, unit) : std::string();
+}
+
+// The ladder: presets in the spec's order, each against the first, and the winner.
+void print_ladder(const Stage& stage, const TuneResult& result) {
+  TextTable table;
+  table.header = {"preset", "time", "rate", "vs first", "outcome", "configuration"};
+  table.right = {false, true, true, true, false, false};
+  std::optional<double> first_us;
+  const auto add = [&](const std::string& name, std::optional<double> time_us, std::string_view outcome, const std::string& text) {
+    if (time_us && !first_us) first_us = time_us;
+    table.rows.push_back({name, time_us ? format_time_us(*time_us) : "-",
+                          time_us ? rate_text(stage.subject.flops ? stage.subject.flops : stage.subject.bytes, *time_us,
+                                              stage.subject.flops ? "GFLOP/s" : "GB/s")
+                                  : "",
+                          time_us ? fmt::format("{:.2f}x", *first_us / *time_us) : "", std::string(outcome), text});
+  };
+  for (const auto& [name, configuration] : stage.subject.presets) {
+    for (const PresetResult& preset : result.presets) {
+      if (preset.name == name) add(name, preset.trial.median_us, outcome_name(preset.trial.outcome), configuration.display());
+    }
+  }
+  if (result.winner) add(bold("winner", stdout), result.winner->median_us, "ok", result.winner->configuration.display());
+  fmt::print("{}\n", table.to_text());
+}
+
+void print_summary(const Stage& stage, const TuneResult& result, const Store& store) {
+  const Device& device = stage.executor->identity().device;
+  fmt::print("{} {} on {}{}\n", stage.subject.kernel, stage.subject.problem.display(), device.name,
+             device.kind == "cpu"      ? " (cpu device: real CPU times, no prediction for a GPU)"
+             : device.kind == "replay" ? " (recorded times)"
+                                       : "");
+  std::string outcomes;
+  for (const Outcome outcome : kOutcomes) {
+    const auto found = result.outcomes.find(outcome);
+    if (found != result.outcomes.end()) outcomes += fmt::format("{}{} {}", outcomes.empty() ? "" : ", ", found->second, outcome_name(outcome));
+  }
+  fmt::print("trials: {}{}\n", outcomes.empty() ? "none" : outcomes,
+             result.from_book ? " (all from the book: this session is already finished; --remeasure runs it again)"
+                              : fmt::format("; {} measured now", result.measured));
+  int shown = 0;
+  constexpr int kShownMessages = 5;
+  for (const auto& [message, count] : result.failure_messages) {
+    if (++shown > kShownMessages) break;
+    fmt::print("  {} x {}\n", count, message.substr(0, message.find('\n')).substr(0, 200));
+  }
+  fmt::print("\n");
+  if (!result.winner) {
+    fmt::print("{}\n", red("No configuration passed: there is no winner.", stdout));
+    return;
+  }
+  const WinnerRecord& winner = *result.winner;
+  TextTable table;
+  table.header = {"", "winner"};
+  table.rows.push_back({"configuration", winner.configuration.display()});
+  table.rows.push_back({"median", fmt::format("{}  (95 % interval {} to {}, over {} processes)", format_time_us(winner.median_us),
+                                              format_time_us(winner.ci_low_us), format_time_us(winner.ci_high_us),
+                                              winner.finalists.empty() ? 1 : winner.finalists.front().process_medians_us.size())});
+  if (winner.gflops) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops)});
+  if (winner.gbps) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps)});
+  table.rows.push_back({"tie set", fmt::format("{} configuration{} cannot be told apart", winner.tie_set_size(),
+                                               winner.tie_set_size() == 1 ? ": only the winner;  none" : "s")});
+  fmt::print("{}\n", table.to_text());
+  fmt::print("book: {}\n", store.path().string());
+}
+
+// Where the time went, for those who tune the tuner; on stderr, so that stdout stays the result.
+void print_clock(const Stage& stage, const TuneResult& result, double wall_seconds) {
+  if (result.from_book) return;
+  const TuneClock& clock = result.clock;
+  fmt::print(stderr,
+             "clock: {:.3f} s in all = start {:.3f} + first pass {:.3f} + finalists {:.3f}; first pass: compile {:.3f} s in sum over "
+             "{} processes, verify {:.3f} s, time {:.3f} s\n",
+             wall_seconds, clock.start, clock.first_pass, clock.finalists, clock.compile, stage.compile_workers, clock.verify, clock.time);
+}
+
+int run_tune(const Options& options, const Invocation& invocation) {
+  const Interrupt interrupt;
+  TuneOptions tune_options;
+  tune_options.strategy = options.strategy;
+  tune_options.budget = Budget::parse(options.budget);
+  tune_options.seed = options.seed;
+  tune_options.where = options.where;
+  tune_options.remeasure = options.remeasure;
+  tune_options.finalists = options.finalists;
+  tune_options.finalist_processes = options.finalist_processes;
+  tune_options.stop = [] { return Interrupt::requested(); };
+  const DeviceChoice device = DeviceChoice::parse(options.device);
+  Store store(default_book_path(options.book));  // before the long work: a book that cannot be written is known at once
+
+  Stage stage = device.kind == DeviceChoice::Kind::replay ? open_replay(options, device) : open_device(options, device);
+  if (stage.space->size() == 0) {
+    throw InputError(fmt::format("the search space of {} {} is empty: no configuration satisfies the constraints{}; see: tunebook space",
+                                 stage.subject.kernel, stage.subject.problem.display(),
+                                 options.where.empty() ? "" : " and --where"));
+  }
+
+  ProgressLine line;
+  TuneObserver observer;
+  observer.progress = [&](const TuneObserver::Progress& progress) { line.show(progress_text(progress)); };
+  const TuneResult result =
+      tune(stage.subject, *stage.space, tune_options, *stage.executor, store, observer, invocation.start);
+  line.clear();
+  const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - invocation.start).count();
+  if (result.interrupted) {
+    fmt::print(stderr, "interrupted; every finished trial is in {}\nresume with: {}\n", store.path().string(),
+               invocation.command_line());
+    return kFailed;
+  }
+  print_clock(stage, result, wall);
+  if (options.json) {
+    print_json(to_json(stage, result, wall));
+  } else {
+    print_summary(stage, result, store);
+    if (options.presets) print_ladder(stage, result);
+  }
+  return result.winner ? kDone : kFailed;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("tune", "Find the best configuration of a kernel for one problem on one device");
+  verb->add_option("kernel", options->kernel, "Kernel template")->required();
+  verb->add_option("--shape", options->shape, "Problem: m=512,n=512,k=512 or 512,512,512; dtype=f16 if not the default");
+  add_device_option(*verb, options->device);
+  verb->add_option("--strategy", options->strategy, "exhaustive or random")->capture_default_str();
+  verb->add_option("--budget", options->budget, "Trials (200), share of the space (10%), time (30s, 5m, 2h), or all")
+      ->capture_default_str();
+  verb->add_option("--seed", options->seed, "Of the strategy and the inputs")->capture_default_str();
+  verb->add_flag("--presets", options->presets, "Print the ladder of presets");
+  verb->add_option("--where", options->where, "Narrow the space by a constraint, e.g. 'BM >= 64'; repeatable")->type_name("EXPR");
+  verb->add_flag("--remeasure", options->remeasure, "Run everything again, whatever the book holds");
+  verb->add_option("--cache", options->cache, "cold: the L2 cache is flushed before each sample; warm: it is not")
+      ->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();
+  verb->add_option("--compile-workers", options->compile_workers, "Compile processes (default: as many as cores, bounded by memory)")
+      ->check(CLI::Range(1, 1024));
+  verb->add_option("--finalists", options->finalists, "The fastest K are measured again, interleaved; 0: none")
+      ->check(CLI::Range(0, 32))->capture_default_str();
+  verb->add_option("--finalist-processes", options->finalist_processes, "in this many fresh processes")
+      ->check(CLI::Range(1, 100))->capture_default_str();
+  verb->add_option("--run-timeout", options->run_timeout_s, "Seconds for each step of a trial on the device")
+      ->check(CLI::PositiveNumber)->capture_default_str();
+  verb->add_option("--compile-timeout", options->compile_timeout_s, "Seconds for one compile")
+      ->check(CLI::PositiveNumber)->capture_default_str();
+  add_book_option(*verb, options->book);
+  add_templates_option(*verb, options->templates);
+  add_json_option(*verb, options->json);
+  verb->footer("Example:  tunebook tune matmul --shape 512,512,512 --device cpu --budget 60 --seed 1 --presets\n"
+               "Ctrl-C keeps every finished trial; the same command goes on from there.");
+  verb->callback([options, &invocation] { invocation.exit_code = run_tune(*options, invocation); });
+}
+
+}  // namespace tunebook::cli

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "session/event_loop.h"
+#include "session/worker_process.h"
+#include "worker/message.h"
+
+namespace tunebook {
+
+struct CompilePoolOptions {
+  WorkerCommand worker;         // its role is set by the pool
+  int workers = 0;              // 0: default_compile_workers()
+  double timeout_s = 60;        // of one compile
+  double start_timeout_s = kWorkerStartSeconds;
+};
+
+// The answer to a job. A compiler that crashed, was killed or hung is an outcome (compile_error, compile_timeout) too.
+struct CompileResult {
+  CompileReply reply;             // with the id of the request as it was submitted
+  std::string environment_error;  // not empty: no compile worker can be started; why, and what to do. Nothing was compiled
+};
+
+struct CompileStatistics {
+  int workers = 0;                // alive
+  int busy = 0;
+  std::size_t queued = 0;
+  std::int64_t finished = 0;      // all answered jobs
+  std::int64_t cached = 0;
+  std::int64_t timed_out = 0;
+  std::int64_t workers_lost = 0;  // while compiling, timeouts included
+  double compile_seconds = 0;     // wall time of all compiles, added up over the workers
+};
+
+// Compile workers and a queue of jobs for them. All calls and callbacks are in the loop's thread; a callback may call the pool
+// but not destroy it.
+class CompilePool {
+ public:
+  using JobId = std::int64_t;
+  using Callback = std::function<void(CompileResult)>;
+
+  CompilePool(EventLoop& loop, CompilePoolOptions options);
+  ~CompilePool();  // kills what runs; no callbacks follow
+  CompilePool(const CompilePool&) = delete;
+  CompilePool& operator=(const CompilePool&) = delete;
+
+  // Starts the workers; submit() does, too.
+  void start();
+  // Higher priority first, equal ones in order of submission. The callback is called from the loop, once.
+  JobId submit(CompileRequest request, int priority, Callback callback);
+  // Drops jobs that have not begun; their callbacks are not called.
+  bool cancel(JobId job);
+  std::size_t cancel_queued();
+
+  // Hands out no more jobs; `on_quiet` is called from the loop once none runs (unless resumed before).
+  void pause(std::function<void()> on_quiet = {});
+  void resume();
+  bool paused() const;
+  // Stops and continues the processes that are compiling now, with their children; nothing is handed out meanwhile.
+  void stop_running();
+  void continue_running();
+
+  int workers() const;                          // as configured
+  const std::optional<Hello>& hello() const;    // of the first worker that was ready
+  CompileStatistics statistics() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tunebook

@@ -1,0 +1,453 @@
+#include "session/device_executor.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/statistics.h"
+#include "session/compile_pool.h"
+#include "session/runner.h"
+#include "session/verification_plan.h"
+
+namespace tunebook {
+namespace {
+
+constexpr double kHelloSeconds = kWorkerStartSeconds + 5;
+constexpr int kReferencePriority = 1;  // before every candidate: nothing can be verified without it
+constexpr std::int64_t kReferenceId = -1;
+
+// Sampling by kind of device. A GPU's launches are short and steady; on the cpu a launch may take a second.
+TimingPlan timing_plan(const std::string& kind, CacheMode cache) {
+  TimingPlan plan;
+  plan.cache = cache;
+  if (kind == "cpu") {
+    plan.min_samples = 3;
+    plan.max_samples = 15;
+    plan.max_seconds = 0.6;
+    plan.target_relative_width = 0.03;
+  } else {
+    plan.min_samples = 5;
+    plan.max_samples = 40;
+    plan.max_seconds = 0.3;
+    plan.target_relative_width = 0.01;
+  }
+  return plan;
+}
+
+WorkerCommand command_for(const std::string& kind, const std::string& device) {
+  WorkerCommand command;
+  command.program = worker_program(kind);
+  command.device = device;
+  return command;
+}
+
+std::string kind_name(DeviceChoice::Kind kind) { return kind == DeviceChoice::Kind::cuda ? "cuda" : "cpu"; }
+
+void fill_times(TrialRecord& record, const Timing& timing) {
+  record.samples_us = timing.samples_us;
+  record.launches_per_sample = timing.launches_per_sample;
+  record.time_seconds = timing.seconds;
+  if (timing.samples_us.empty()) return;
+  const Interval interval = median_interval(timing.samples_us);
+  record.median_us = median(timing.samples_us);
+  record.min_us = *std::min_element(timing.samples_us.begin(), timing.samples_us.end());
+  record.ci_low_us = interval.low;
+  record.ci_high_us = interval.high;
+}
+
+// What the compiler reports, completed by what the driver knows.
+void merge_resources(Resources& resources, const Resources& driver) {
+  const auto take = [](std::int64_t& value, std::int64_t other) {
+    if (other >= 0) value = other;
+  };
+  take(resources.max_threads_per_block, driver.max_threads_per_block);
+  take(resources.blocks_per_sm, driver.blocks_per_sm);
+}
+
+}  // namespace
+
+struct DeviceExecutor::Impl {
+  struct Job {
+    Proposal proposal;
+    VerificationPlan::Candidate candidate;
+    CompileReply compiled;
+  };
+
+  Impl(const KernelTemplate& kernel_template, const DeviceExecutorOptions& executor_options)
+      : kernel(kernel_template), options(executor_options) {
+    open();
+  }
+
+  // ---- opening the device
+
+  void open() {
+    const bool automatic = options.device.kind == DeviceChoice::Kind::automatic;
+    const auto kind = automatic ? DeviceChoice::Kind::cuda : options.device.kind;
+    std::string error = try_open({kind, automatic ? "0" : options.device.argument});
+    if (!error.empty() && automatic) {
+      const std::string cuda_error = error;
+      error = try_open({DeviceChoice::Kind::cpu, "0"});
+      if (!error.empty()) error = fmt::format("no device can run kernels.\ncuda:0: {}\ncpu: {}", cuda_error, error);
+    }
+    if (!error.empty()) {
+      throw InputError(automatic ? error : fmt::format("device {} cannot be used: {}", options.device.text(), error));
+    }
+  }
+
+  // Starts compile workers and runner together and waits for both to say what they are. Returns what went wrong.
+  std::string try_open(const DeviceChoice& choice) {
+    runner.reset();
+    pool.reset();
+    runner_error.clear();
+    const std::string kind = kind_name(choice.kind);
+    CompilePoolOptions pool_options;
+    pool_options.worker = command_for(kind, "");
+    pool_options.workers = options.compile_workers;
+    pool_options.timeout_s = options.compile_timeout_s;
+    pool = std::make_unique<CompilePool>(loop, pool_options);
+    Runner::Callbacks callbacks;
+    callbacks.on_idle = [this] { pump(); };
+    callbacks.on_dead = [this](const std::string& error) { runner_error = error; };
+    Runner::Limits limits;
+    limits.step_s = options.run_timeout_s;
+    runner = std::make_unique<Runner>(loop, command_for(kind, choice.argument), limits, std::move(callbacks));
+    pool->start();
+    loop.run_until([this] { return !runner_error.empty() || (runner->hello() && pool->hello()); }, kHelloSeconds);
+    if (!runner_error.empty()) return runner_error;
+    if (!runner->hello()) return "the device did not answer in time";
+    if (!pool->hello()) return "no compile worker could be started";
+    if (!pool->hello()->error.empty()) return pool->hello()->error;
+
+    device = choice;
+    const Hello& hello = *runner->hello();
+    identity.device = *hello.device;
+    identity.toolchain = pool->hello()->toolchain + (hello.driver.empty() ? "" : "; driver " + hello.driver);
+    identity.method = (options.cache == CacheMode::warm ? "warm" : "cold") + std::string("/") + std::to_string(kMeasuringVersion);
+    identity.environment = hello.environment.is_object() ? hello.environment : nlohmann::json::object();
+    identity.environment["driver"] = hello.driver;
+    identity.environment["compiler"] = pool->hello()->toolchain;
+    native_arch = hello.native_arch;
+    return {};
+  }
+
+  // ---- the problem and its reference
+
+  void set_problem(const Problem& problem) {
+    plan.emplace(kernel, problem, identity.device, options.seed);
+    CompileRequest request;
+    request.id = kReferenceId;
+    request.source = kernel.reference;
+    request.instantiation = instantiate_reference(kernel.spec, problem);
+    request.arch = native_arch;
+    pool->submit(std::move(request), kReferencePriority, [this](CompileResult result) { on_reference(std::move(result)); });
+  }
+
+  void on_reference(CompileResult result) {
+    fail_without_compiler(result);
+    if (result.reply.outcome != Outcome::ok) {
+      throw InputError(fmt::format("kernel {}: the reference {} does not compile: {}", kernel.spec.name, kernel.spec.reference.source,
+                                   result.reply.message));
+    }
+    reference = result.reply;
+    runner->set_setup(plan->setup(*reference, false));
+  }
+
+  static void fail_without_compiler(const CompileResult& result) {
+    if (!result.environment_error.empty()) throw EnvironmentError(result.environment_error);
+  }
+
+  // ---- a trial's life
+
+  void submit(Proposal proposal) {
+    const std::int64_t order = proposal.order;
+    Job& job = jobs[order];
+    job.candidate = plan->candidate(proposal.configuration);
+    job.proposal = std::move(proposal);
+    if (job.candidate.outcome != Outcome::ok) {
+      // Not from within the caller: outcomes always come from run_until().
+      loop.post([this, order] {
+        const auto found = jobs.find(order);
+        if (found != jobs.end()) finish(order, found->second.candidate.outcome, found->second.candidate.message);
+      });
+      return;
+    }
+    pool->submit(compile_request(order, job.proposal.configuration), 0,
+                 [this, order](CompileResult result) { on_compiled(order, std::move(result)); });
+  }
+
+  CompileRequest compile_request(std::int64_t id, const Configuration& configuration) const {
+    CompileRequest request;
+    request.id = id;
+    request.source = kernel.kernel;
+    request.instantiation = instantiate(kernel.spec, plan->tuned(), configuration);
+    request.arch = architecture(configuration);
+    return request;
+  }
+
+  // The device's own, or the one that the configuration asks for.
+  std::string architecture(const Configuration& configuration) const {
+    if (kernel.spec.arch.empty() || identity.device.kind != "cuda") return native_arch;
+    KernelSpec::Scope scope = kernel.spec.scope(plan->tuned(), identity.device);
+    kernel.spec.bind(scope, configuration);
+    try {
+      const Scalar arch = kernel.spec.arch.evaluate(scope);
+      if (arch.kind == Scalar::Kind::text) return *arch.s == "native" ? native_arch : *arch.s;
+    } catch (const ExpressionError& error) {
+      throw InputError(fmt::format("kernel {}: /arch: column {}: {}", kernel.spec.name, error.column, error.what()));
+    }
+    throw InputError(fmt::format("kernel {}: /arch: `{}` must give a text such as 'sm_90a' or native", kernel.spec.name,
+                                 kernel.spec.arch.text()));
+  }
+
+  void on_compiled(std::int64_t order, CompileResult result) {
+    fail_without_compiler(result);
+    const auto found = jobs.find(order);
+    if (found == jobs.end()) return;  // cancelled meanwhile
+    Job& job = found->second;
+    job.compiled = std::move(result.reply);
+    job.compiled.resources.shared_dynamic_bytes = job.candidate.launch.shared_bytes;
+    if (job.compiled.outcome != Outcome::ok) return finish(order, job.compiled.outcome, job.compiled.message);
+    if (identity.device.kind == "cuda" &&
+        achievable_blocks_per_sm(identity.device.limits, job.compiled.resources, job.candidate.launch.threads()) == 0) {
+      return finish(order, Outcome::no_resources,
+                    fmt::format("no block fits a multiprocessor: {} threads with {} registers each, {} + {} bytes of shared memory",
+                                job.candidate.launch.threads(), job.compiled.resources.registers,
+                                std::max<std::int64_t>(0, job.compiled.resources.shared_static_bytes),
+                                job.candidate.launch.shared_bytes));
+    }
+    ready.insert(order);
+    pump();
+  }
+
+  // Gives the runner the earliest proposal that is compiled.
+  void pump() {
+    if (!runner || !runner->idle() || ready.empty()) return;
+    const std::int64_t order = *ready.begin();
+    ready.erase(ready.begin());
+    const Job& job = jobs.at(order);
+    RunRequest request;
+    request.id = order;
+    for (const auto& applicable : job.candidate.verify) {
+      request.verify.push_back({applicable.problem, {{job.compiled.artifact, job.compiled.symbol, applicable.launch}}});
+    }
+    request.time = ProblemLaunch{0, {{job.compiled.artifact, job.compiled.symbol, job.candidate.launch}}};
+    request.timing = timing_plan(identity.device.kind, options.cache);
+    if (job.proposal.may_abandon && best_us > 0) request.timing.abandon_above_us = best_us * kAbandonMultiple;
+    const double timing_s = request.timing.max_seconds;
+    // Compiling would disturb times that are taken on the same cores.
+    if (identity.device.kind == "cpu") pool->stop_running();
+    runner->run(std::move(request), timing_s, [this, order](RunReply reply) { on_run(order, std::move(reply)); });
+  }
+
+  void on_run(std::int64_t order, RunReply reply) {
+    if (identity.device.kind == "cpu") pool->continue_running();
+    const auto found = jobs.find(order);
+    if (found == jobs.end()) return;
+    merge_resources(found->second.compiled.resources, reply.resources);
+    last_reply = std::move(reply);
+    Outcome outcome = last_reply.outcome;
+    if (outcome == Outcome::ok && last_reply.timing && last_reply.timing->abandoned) outcome = Outcome::abandoned;
+    finish(order, outcome, last_reply.message);
+  }
+
+  void finish(std::int64_t order, Outcome outcome, const std::string& message) {
+    const auto node = jobs.extract(order);
+    if (node.empty()) return;
+    const Job& job = node.mapped();
+    TrialRecord record;
+    record.order = order;
+    record.origin = job.proposal.origin;
+    record.configuration = job.proposal.configuration;
+    record.outcome = outcome;
+    record.message = message;
+    record.resources = job.compiled.resources;
+    record.compile_seconds = job.compiled.seconds;
+    if (last_reply.id == order && !job.compiled.artifact.empty()) {
+      record.verified_problems = last_reply.verification.problems;
+      record.verify_max_error = last_reply.verification.max_error;
+      record.verify_seconds = last_reply.verification.seconds;
+      if (last_reply.timing) fill_times(record, *last_reply.timing);
+    }
+    last_reply = RunReply{};
+    last_reply.id = -1;
+    last_options = job.compiled.options;
+    done(std::move(record));
+  }
+
+  bool run_until(const std::function<bool()>& finished, double deadline_seconds) {
+    const auto over = [&] {
+      if (!runner_error.empty()) throw EnvironmentError(fmt::format("device {}: {}", device.text(), runner_error));
+      return finished();
+    };
+    return deadline_seconds < 0 ? loop.run_until(over) : loop.run_until(over, deadline_seconds);
+  }
+
+  void cancel() {
+    jobs.clear();
+    ready.clear();
+    pool->cancel_queued();
+    if (!runner->idle()) runner->abort();
+  }
+
+  // ---- finalists
+
+  struct Compiled {
+    Configuration configuration;
+    CompileReply reply;
+    LaunchShape launch;
+  };
+
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes) {
+    std::vector<Compiled> compiled = compile_again(candidates);
+    runner.reset();  // one process at a time uses the device
+    std::vector<Finalist> finalists;
+    for (const Compiled& candidate : compiled) finalists.push_back({candidate.configuration, {}});
+    for (int process = 0; process < processes; ++process) {
+      const InterleaveReply reply = time_in_fresh_process(compiled, process);
+      if (reply.outcome != Outcome::ok || reply.timings.size() != compiled.size()) {
+        finalist_errors.push_back(reply.message);
+        continue;
+      }
+      // A process counts only with all candidates: ratios are paired by process.
+      const bool complete = std::all_of(reply.timings.begin(), reply.timings.end(), [](const Timing& t) { return !t.samples_us.empty(); });
+      if (!complete) continue;
+      for (std::size_t i = 0; i < compiled.size(); ++i) {
+        // The order rotates from process to process.
+        const std::size_t place = (i + static_cast<std::size_t>(process)) % compiled.size();
+        finalists[place].process_medians_us.push_back(median(reply.timings[i].samples_us));
+      }
+    }
+    return finalists;
+  }
+
+  // From the cache, as a rule; trials taken from the book have not been compiled by this run.
+  std::vector<Compiled> compile_again(const std::vector<Configuration>& candidates) {
+    std::vector<Compiled> compiled(candidates.size());
+    std::size_t answers = 0;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      compiled[i].configuration = candidates[i];
+      compiled[i].launch = plan->candidate(candidates[i]).launch;
+      pool->submit(compile_request(static_cast<std::int64_t>(i), candidates[i]), kReferencePriority, [&, i](CompileResult result) {
+        fail_without_compiler(result);
+        compiled[i].reply = std::move(result.reply);
+        ++answers;
+      });
+    }
+    run_until([&] { return answers == candidates.size() && reference.has_value(); }, -1);
+    std::erase_if(compiled, [](const Compiled& candidate) { return candidate.reply.outcome != Outcome::ok; });
+    return compiled;
+  }
+
+  InterleaveReply time_in_fresh_process(const std::vector<Compiled>& compiled, int process) {
+    InterleaveReply result;
+    result.outcome = Outcome::worker_lost;
+    bool over = false;
+    std::unique_ptr<WorkerProcess> worker;
+    WorkerCallbacks callbacks;
+    callbacks.on_hello = [&](const Hello& hello) {
+      if (!hello.error.empty()) {
+        result.message = hello.error;
+        over = true;
+        return;
+      }
+      worker->send(plan->setup(*reference, true));
+      worker->arm_deadline(Runner::Limits{}.setup_s);
+    };
+    callbacks.on_reply = [&](Reply reply) {
+      if (const auto* setup = std::get_if<SetupReply>(&reply)) {
+        if (setup->outcome != Outcome::ok) {
+          result.message = setup->message;
+          over = true;
+          return;
+        }
+        worker->send(interleave_request(compiled, process));
+        worker->arm_deadline(options.run_timeout_s + kFinalistSeconds);
+      } else if (auto* interleave = std::get_if<InterleaveReply>(&reply)) {
+        result = std::move(*interleave);
+        over = true;
+      }
+    };
+    callbacks.on_lost = [&](const LostReason& reason) {
+      result.message = outcome_of_loss(reason).message;
+      over = true;
+    };
+    WorkerCommand command = command_for(kind_name(device.kind), device.argument);
+    command.role = WorkerRole::runner;
+    worker = std::make_unique<WorkerProcess>(loop, command, std::move(callbacks));
+    loop.run_until([&] { return over; });
+    return result;
+  }
+
+  static constexpr double kFinalistSeconds = 5;
+  InterleaveRequest interleave_request(const std::vector<Compiled>& compiled, int process) const {
+    InterleaveRequest request;
+    request.id = 1;
+    request.cache = options.cache;
+    request.samples = identity.device.kind == "cpu" ? 5 : 15;
+    request.max_seconds = kFinalistSeconds;
+    for (std::size_t i = 0; i < compiled.size(); ++i) {
+      const Compiled& candidate = compiled[(i + static_cast<std::size_t>(process)) % compiled.size()];
+      request.candidates.push_back({0, {{candidate.reply.artifact, candidate.reply.symbol, candidate.launch}}});
+    }
+    return request;
+  }
+
+  const KernelTemplate& kernel;
+  DeviceExecutorOptions options;
+  EventLoop loop;
+  DeviceChoice device;
+  ExecutorIdentity identity;
+  std::string native_arch;
+  std::unique_ptr<CompilePool> pool;
+  std::unique_ptr<Runner> runner;
+  std::string runner_error;
+  std::optional<VerificationPlan> plan;
+  std::optional<CompileReply> reference;
+  Done done = [](TrialRecord) {};
+  std::map<std::int64_t, Job> jobs;
+  std::set<std::int64_t> ready;   // compiled, waiting for the runner
+  double best_us = 0;
+  RunReply last_reply{-1};
+  std::string last_options;
+  std::vector<std::string> finalist_errors;
+};
+
+DeviceExecutor::DeviceExecutor(const KernelTemplate& kernel, const DeviceExecutorOptions& options)
+    : impl_(std::make_unique<Impl>(kernel, options)) {}
+DeviceExecutor::~DeviceExecutor() = default;
+
+void DeviceExecutor::set_problem(const Problem& problem) { impl_->set_problem(problem); }
+const ExecutorIdentity& DeviceExecutor::identity() const { return impl_->identity; }
+void DeviceExecutor::on_done(Done done) { impl_->done = std::move(done); }
+void DeviceExecutor::submit(Proposal proposal) { impl_->submit(std::move(proposal)); }
+void DeviceExecutor::set_best(double median_us) { impl_->best_us = median_us; }
+bool DeviceExecutor::run_until(const std::function<bool()>& finished, double deadline_seconds) {
+  return impl_->run_until(finished, deadline_seconds);
+}
+void DeviceExecutor::cancel() { impl_->cancel(); }
+std::vector<Finalist> DeviceExecutor::time_finalists(const std::vector<Configuration>& candidates, int processes) {
+  return impl_->time_finalists(candidates, processes);
+}
+int DeviceExecutor::compile_workers() const { return impl_->pool->workers(); }
+
+Examination DeviceExecutor::examine(const Configuration& configuration) {
+  Examination examination;
+  const VerificationPlan::Candidate candidate = impl_->plan->candidate(configuration);
+  examination.launch = candidate.launch;
+  examination.skipped_problems = candidate.skipped_problems;
+  bool finished = false;
+  on_done([&](TrialRecord record) {
+    examination.trial = std::move(record);
+    finished = true;
+  });
+  submit({0, "run", configuration, false});
+  run_until([&] { return finished; }, -1);
+  examination.compile_options = impl_->last_options;
+  return examination;
+}
+
+}  // namespace tunebook

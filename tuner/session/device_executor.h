@@ -1,0 +1,64 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/template_folder.h"
+#include "session/device_choice.h"
+#include "session/executor.h"
+#include "worker/message.h"
+
+namespace tunebook {
+
+struct DeviceExecutorOptions {
+  DeviceChoice device;
+  int compile_workers = 0;        // 0: as many as cores, bounded by memory
+  double compile_timeout_s = 60;
+  double run_timeout_s = 10;      // for each step of a trial: a launch, a timing
+  CacheMode cache = CacheMode::cold;
+  std::uint64_t seed = 0;         // of the inputs
+};
+
+// A configuration whose interval lies above this multiple of the best median is abandoned.
+inline constexpr double kAbandonMultiple = 1.25;
+
+// Part of `method`: times taken by another way of measuring are not compared. Raised when the workers' timing code changes.
+inline constexpr int kMeasuringVersion = 1;
+
+// What happened to one configuration outside a session (`run`, `check`).
+struct Examination {
+  TrialRecord trial;
+  LaunchShape launch;             // on the tuned problem
+  std::string compile_options;
+  std::int64_t skipped_problems = 0;  // verify problems that the configuration's constraints exclude
+};
+
+// A real device: a pool of compile workers and one runner, both killable child processes. The device is opened by the
+// constructor (throws EnvironmentError or, for a device that does not exist, InputError).
+class DeviceExecutor : public Executor {
+ public:
+  DeviceExecutor(const KernelTemplate& kernel, const DeviceExecutorOptions& options);
+  ~DeviceExecutor() override;
+
+  // Before the first proposal: the problem that is tuned. Its buffers and reference are set up while candidates compile.
+  void set_problem(const Problem& problem);
+
+  const ExecutorIdentity& identity() const override;
+  void on_done(Done done) override;
+  void submit(Proposal proposal) override;
+  void set_best(double median_us) override;
+  bool run_until(const std::function<bool()>& finished, double deadline_seconds) override;
+  void cancel() override;
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes) override;
+
+  // One configuration, with all detail; never abandoned.
+  Examination examine(const Configuration& configuration);
+  int compile_workers() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tunebook

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/device.h"
+#include "core/problem.h"
+#include "db/store.h"
+
+namespace tunebook {
+
+// One proposal on its way to an outcome.
+struct Proposal {
+  std::int64_t order = 0;     // order of proposal; lower ones are compiled and run first
+  std::string origin;         // as in TrialRecord
+  Configuration configuration;
+  bool may_abandon = true;
+};
+
+// What identifies and describes the place where trials run.
+struct ExecutorIdentity {
+  Device device;
+  std::string toolchain;      // compiler, options and driver
+  std::string method;         // "cold/1"
+  nlohmann::json environment;
+};
+
+struct Finalist {
+  Configuration configuration;
+  std::vector<double> process_medians_us;
+};
+
+// Turns proposals into trial records, many in flight. Two kinds: real devices (compile pool and runner) and replay.
+class Executor {
+ public:
+  using Done = std::function<void(TrialRecord)>;
+  virtual ~Executor() = default;
+
+  virtual const ExecutorIdentity& identity() const = 0;
+  // Called with each finished trial, in any order, from within run_until().
+  virtual void on_done(Done done) = 0;
+  virtual void submit(Proposal proposal) = 0;
+  // The best median so far; slower candidates may be abandoned.
+  virtual void set_best(double median_us) = 0;
+  // Serves events until `finished()` says so; `deadline_seconds` from now at most (negative: no limit).
+  // Returns false at the deadline. Throws EnvironmentError when the device cannot be used any more.
+  virtual bool run_until(const std::function<bool()>& finished, double deadline_seconds) = 0;
+  // Forgets everything submitted that has not finished; kills what runs.
+  virtual void cancel() = 0;
+  // Times the candidates interleaved in `processes` fresh processes. Empty medians where a candidate failed.
+  // A replay executor returns one median each: the recorded time.
+  virtual std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes) = 0;
+};
+
+}  // namespace tunebook

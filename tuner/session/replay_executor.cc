@@ -1,0 +1,84 @@
+#include "session/replay_executor.h"
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace tunebook {
+
+ReplayExecutor::ReplayExecutor(const Recording& recording) : recording_(recording) {
+  identity_.device = recording.device();
+  identity_.toolchain = "replay " + recording.content_hash();
+  identity_.method = "cold/replay";
+  identity_.environment = {{"recording", recording.name()}};
+}
+
+bool ReplayExecutor::run_until(const std::function<bool()>& finished, double deadline_seconds) {
+  const auto start = std::chrono::steady_clock::now();
+  while (!finished()) {
+    if (queue_.empty()) return false;  // nothing can happen any more
+    const Proposal proposal = std::move(queue_.front());
+    queue_.pop_front();
+    done_(answer(proposal));
+    if (deadline_seconds >= 0 &&
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >= deadline_seconds) {
+      return finished();
+    }
+  }
+  return true;
+}
+
+TrialRecord ReplayExecutor::answer(const Proposal& proposal) const {
+  TrialRecord record;
+  record.order = proposal.order;
+  record.origin = proposal.origin;
+  record.configuration = proposal.configuration;
+  const std::optional<Recording::Entry> entry = recording_.lookup(proposal.configuration);
+  if (!entry) {
+    record.outcome = Outcome::invalid;
+    record.message = "not in the recording";
+    return record;
+  }
+  record.outcome = entry->outcome;
+  record.compile_seconds = entry->cost_s;
+  if (entry->time_us) {
+    record.median_us = record.min_us = record.ci_low_us = record.ci_high_us = entry->time_us;
+    record.samples_us = {*entry->time_us};
+  } else {
+    record.message = "recorded failure";
+  }
+  return record;
+}
+
+std::vector<Finalist> ReplayExecutor::time_finalists(const std::vector<Configuration>& candidates, int) {
+  std::vector<Finalist> finalists;
+  for (const Configuration& candidate : candidates) {
+    Finalist finalist{candidate, {}};
+    const auto entry = recording_.lookup(candidate);
+    if (entry && entry->time_us) finalist.process_medians_us.push_back(*entry->time_us);
+    finalists.push_back(std::move(finalist));
+  }
+  return finalists;
+}
+
+TuneSubject replay_subject(const Recording& recording, const std::string& shape) {
+  const Problem& problem = recording.problem();
+  if (!shape.empty()) {
+    // Positional or by name; anything but the recorded problem has no times.
+    std::string positional;
+    for (const auto& [name, value] : problem.items()) positional += (positional.empty() ? "" : ",") + to_text(value);
+    if (shape != positional && shape != problem.display()) {
+      throw InputError(fmt::format("--shape {}: problem not recorded; {} holds {} only", shape, recording.name(), problem.display()));
+    }
+  }
+  TuneSubject subject;
+  subject.kernel = recording.kernel();
+  subject.kernel_hash = recording.content_hash();
+  subject.kernel_spec = {{"recording", recording.name()}};
+  subject.problem = problem;
+  return subject;
+}
+
+}  // namespace tunebook

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "search/recording.h"
+#include "session/executor.h"
+#include "session/tune.h"
+
+namespace tunebook {
+
+// Answers proposals from a recording: no compiling, no verifying, recorded times. For judging strategies and for tests.
+class ReplayExecutor : public Executor {
+ public:
+  explicit ReplayExecutor(const Recording& recording);  // which must outlive it
+
+  const ExecutorIdentity& identity() const override { return identity_; }
+  void on_done(Done done) override { done_ = std::move(done); }
+  void submit(Proposal proposal) override { queue_.push_back(std::move(proposal)); }
+  void set_best(double) override {}
+  bool run_until(const std::function<bool()>& finished, double deadline_seconds) override;
+  void cancel() override { queue_.clear(); }
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes) override;
+
+ private:
+  TrialRecord answer(const Proposal& proposal) const;
+
+  const Recording& recording_;
+  ExecutorIdentity identity_;
+  Done done_;
+  std::deque<Proposal> queue_;
+};
+
+// The session subject of a recording. `shape` must be empty or the recorded problem; another one was not recorded: InputError.
+TuneSubject replay_subject(const Recording& recording, const std::string& shape);
+
+}  // namespace tunebook

@@ -1,0 +1,133 @@
+#include "session/runner.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tunebook {
+namespace {
+
+// A device that fails so often in a row without one trial between is gone.
+constexpr int kFailedStarts = 3;
+
+std::string last_lines(const std::string& text) {
+  constexpr std::size_t kShown = 2000;
+  return text.size() <= kShown ? text : "..." + text.substr(text.size() - kShown);
+}
+
+std::string with_output(std::string message, const LostReason& reason) {
+  if (!reason.error_output.empty()) message += "\n" + last_lines(reason.error_output);
+  return message;
+}
+
+}  // namespace
+
+LossOutcome outcome_of_loss(const LostReason& reason) {
+  const std::string step = reason.stage.empty() ? "" : fmt::format(" in step '{}'", reason.stage);
+  if (reason.kind == LostReason::Kind::deadline) {
+    return {Outcome::run_timeout, with_output(fmt::format("did not end within {:g} s{}", reason.deadline_s, step), reason)};
+  }
+  return {Outcome::worker_lost, with_output(fmt::format("the runner {}{}", reason.describe(), step), reason)};
+}
+
+Runner::Runner(EventLoop& loop, WorkerCommand command, Limits limits, Callbacks callbacks)
+    : loop_(loop), command_(std::move(command)), limits_(limits), callbacks_(std::move(callbacks)) {
+  command_.role = WorkerRole::runner;
+  start();
+}
+
+Runner::~Runner() = default;
+
+void Runner::start() {
+  state_ = State::starting;
+  WorkerCallbacks callbacks;
+  callbacks.on_hello = [this](const Hello& hello) {
+    if (!hello.error.empty()) return die(hello.error);
+    if (!hello_) hello_ = hello;
+    state_ = State::waiting_for_setup;
+    try_setup();
+  };
+  callbacks.on_reply = [this](Reply reply) { on_reply(std::move(reply)); };
+  callbacks.on_lost = [this](const LostReason& reason) { on_lost(reason); };
+  process_ = std::make_unique<WorkerProcess>(loop_, command_, std::move(callbacks));
+}
+
+void Runner::set_setup(SetupRequest setup) {
+  setup_ = std::move(setup);
+  try_setup();
+}
+
+void Runner::try_setup() {
+  if (state_ != State::waiting_for_setup || !setup_) return;
+  state_ = State::setting_up;
+  process_->send(*setup_);
+  process_->arm_deadline(limits_.setup_s);
+}
+
+void Runner::run(RunRequest request, double timing_s, std::function<void(RunReply)> done) {
+  state_ = State::running;
+  running_id_ = request.id;
+  done_ = std::move(done);
+  process_->send(request);
+  process_->arm_deadline(limits_.step_s + timing_s);
+}
+
+void Runner::on_reply(Reply reply) {
+  if (auto* setup = std::get_if<SetupReply>(&reply)) {
+    if (setup->outcome != Outcome::ok) {
+      return die(fmt::format("the problem could not be set up: {}: {}", outcome_name(setup->outcome), setup->message));
+    }
+    state_ = State::idle;
+    if (callbacks_.on_idle) callbacks_.on_idle();
+    return;
+  }
+  auto* run = std::get_if<RunReply>(&reply);
+  if (run == nullptr || state_ != State::running || run->id != running_id_) return;
+  failed_starts_ = 0;
+  const bool poisoned = poisons_worker(run->outcome);
+  if (poisoned) {
+    restart();
+  } else {
+    state_ = State::idle;
+  }
+  const auto done = std::exchange(done_, nullptr);
+  done(std::move(*run));
+  if (state_ == State::idle && callbacks_.on_idle) callbacks_.on_idle();
+}
+
+void Runner::on_lost(const LostReason& reason) {
+  if (state_ == State::running) {
+    failed_starts_ = 0;
+    RunReply reply;
+    reply.id = running_id_;
+    const LossOutcome loss = outcome_of_loss(reason);
+    reply.outcome = loss.outcome;
+    reply.message = loss.message;
+    restart();
+    const auto done = std::exchange(done_, nullptr);
+    done(std::move(reply));
+    return;
+  }
+  if (reason.kind == LostReason::Kind::could_not_start || ++failed_starts_ >= kFailedStarts) {
+    return die(with_output(fmt::format("the worker of device '{}' {}", command_.device, reason.describe()), reason));
+  }
+  restart();
+}
+
+void Runner::restart() {
+  process_.reset();
+  start();
+}
+
+void Runner::abort() {
+  if (state_ == State::dead) return;
+  done_ = nullptr;
+  restart();
+}
+
+void Runner::die(const std::string& error) {
+  state_ = State::dead;
+  if (callbacks_.on_dead) callbacks_.on_dead(error);
+}
+
+}  // namespace tunebook

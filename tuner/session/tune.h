@@ -1,0 +1,87 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/template_folder.h"
+#include "db/store.h"
+#include "search/space.h"
+#include "search/strategy.h"
+#include "session/executor.h"
+
+namespace tunebook {
+
+struct TuneOptions {
+  std::string strategy = "random";
+  Budget budget;
+  std::uint64_t seed = 0;
+  std::vector<std::string> where;
+  bool remeasure = false;
+  int finalists = 8;             // at most; 0: the winner is the best of the first pass
+  int finalist_processes = 5;
+  bool stop_requested() const { return stop && stop(); }
+  std::function<bool()> stop;    // asked between events: Ctrl-C
+};
+
+// What the session works on, from a template or a recording.
+struct TuneSubject {
+  std::string kernel;
+  std::string kernel_hash;
+  nlohmann::ordered_json kernel_spec;
+  Problem problem;
+  std::vector<std::pair<std::string, Configuration>> presets;
+  std::optional<double> flops, bytes;   // work of one launch
+};
+
+struct PresetResult {
+  std::string name;
+  TrialRecord trial;
+};
+
+// Where the wall time of this run went, in seconds.
+struct TuneClock {
+  double start = 0;         // from the start of the program to the first proposal
+  double first_pass = 0;    // from the first proposal to the last first-pass trial
+  double finalists = 0;
+  double compile = 0;       // sums over trials
+  double verify = 0;
+  double time = 0;
+};
+
+struct TuneResult {
+  std::string session_id;
+  std::map<Outcome, std::int64_t> outcomes;
+  std::int64_t measured = 0;             // trials run now; the others were in the book
+  std::int64_t proposals = 0;            // by the strategy: what the budget counts
+  std::optional<WinnerRecord> winner;    // none if nothing passed
+  std::vector<PresetResult> presets;
+  std::map<std::string, std::int64_t> failure_messages;  // "compile_error: ..." -> count
+  TuneClock clock;
+  bool interrupted = false;
+  bool from_book = false;                // a finished session of equal identity was the answer
+};
+
+// What a session tells while it runs. All optional.
+struct TuneObserver {
+  struct Progress {
+    std::int64_t done = 0, total = 0;        // first-pass trials, presets included
+    std::int64_t failed = 0;
+    std::optional<double> best_us;
+    std::optional<double> remaining_seconds;
+    std::string step;                        // "presets", "search", "finalists"
+  };
+  std::function<void(const Progress&)> progress;
+  std::function<void(const TrialRecord&)> trial;
+};
+
+// One session: presets and the standing winner, then the strategy's proposals within the budget, then finalists. Every
+// finished trial is in the book before the next event is served. `process_start` is for TuneClock::start.
+TuneResult tune(const TuneSubject& subject, const SearchSpace& space, const TuneOptions& options, Executor& executor,
+                Store& store, const TuneObserver& observer, std::chrono::steady_clock::time_point process_start);
+
+}  // namespace tunebook

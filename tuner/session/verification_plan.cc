@@ -1,0 +1,142 @@
+#include "session/verification_plan.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/hash.h"
+
+namespace tunebook {
+namespace {
+
+// Above this a buffer cannot be meant: 2^40 elements.
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+
+std::string place(const KernelSpec& spec, const Argument& argument, const char* field) {
+  return fmt::format("kernel {}: /arguments '{}'/{}", spec.name, argument.name, field);
+}
+
+std::uint64_t argument_seed(std::uint64_t seed, const Problem& problem, const std::string& argument) {
+  const std::string hash = HashBuilder().add(std::to_string(seed)).add(problem.canonical()).add(argument).hex();
+  return std::stoull(hash.substr(0, 16), nullptr, 16);
+}
+
+}  // namespace
+
+VerificationPlan::VerificationPlan(const KernelTemplate& kernel, const Problem& tuned, const Device& device, std::uint64_t seed)
+    : kernel_(kernel), device_(device) {
+  std::vector<Problem> problems = kernel.spec.verify_problems(tuned);
+  problems.insert(problems.begin(), tuned);
+  for (Problem& problem : problems) {
+    Entry entry;
+    entry.scope = kernel.spec.scope(problem, device);
+    kernel.spec.bind_tolerance(entry.scope, problem);
+    entry.problem = std::move(problem);
+    entry.arguments = evaluate_arguments(entry, seed);
+    entry.reference_launch = evaluate_launch(kernel.spec.reference.launch, entry.scope, kernel.spec.name);
+    problems_.push_back(std::move(entry));
+  }
+}
+
+std::vector<ArgumentSetup> VerificationPlan::evaluate_arguments(const Entry& entry, std::uint64_t seed) const {
+  const KernelSpec& spec = kernel_.spec;
+  const DType problem_dtype = spec.problem_dtype(entry.problem);
+  std::vector<ArgumentSetup> arguments;
+  for (const Argument& argument : spec.arguments) {
+    ArgumentSetup setup;
+    setup.name = argument.name;
+    setup.dtype = argument.dtype.value_or(problem_dtype);
+    setup.pointer = argument.pointer;
+    setup.access = argument.access;
+    setup.fill = argument.fill;
+    setup.seed = argument_seed(seed, entry.problem, argument.name);
+    const char* field = argument.pointer ? "count" : "value";
+    try {
+      if (argument.pointer) {
+        setup.count = argument.count.evaluate_integer(entry.scope);
+        if (setup.count < 0 || setup.count > kMaxElements) {
+          throw InputError(fmt::format("{}: `{}` gives {} elements for {}", place(spec, argument, field), argument.count.text(),
+                                       setup.count, entry.problem.display()));
+        }
+      } else if (is_floating(setup.dtype)) {
+        setup.real = argument.value.evaluate_real(entry.scope);
+      } else {
+        setup.integer = argument.value.evaluate_integer(entry.scope);
+      }
+      if (argument.pointer && argument.access != Argument::Access::in && is_floating(setup.dtype)) {
+        const auto tolerance = spec.tolerance.find(problem_dtype);
+        if (tolerance != spec.tolerance.end()) {
+          field = "tolerance";
+          setup.rel = tolerance->second.rel.evaluate_real(entry.scope);
+          setup.abs = tolerance->second.abs.evaluate_real(entry.scope);
+        }
+      }
+    } catch (const ExpressionError& error) {
+      throw InputError(fmt::format("{}: column {}: {} (for {})", place(spec, argument, field), error.column, error.what(),
+                                   entry.problem.display()));
+    }
+    arguments.push_back(std::move(setup));
+  }
+  return arguments;
+}
+
+SetupRequest VerificationPlan::setup(const CompileReply& reference, bool tuned_only) const {
+  SetupRequest request;
+  for (std::size_t i = 0; i < problems_.size(); ++i) {
+    if (tuned_only && i > 0) break;
+    const Entry& entry = problems_[i];
+    ProblemSetup setup;
+    setup.problem = static_cast<std::int64_t>(i);
+    setup.display = entry.problem.display();
+    setup.arguments = entry.arguments;
+    setup.reference = {reference.artifact, reference.symbol, entry.reference_launch};
+    if (!kernel_.spec.nondeterministic.empty()) {
+      try {
+        setup.nondeterministic = kernel_.spec.nondeterministic.evaluate_bool(entry.scope);
+      } catch (const ExpressionError& error) {
+        throw InputError(fmt::format("kernel {}: /nondeterministic: column {}: {}", kernel_.spec.name, error.column, error.what()));
+      }
+    }
+    request.problems.push_back(std::move(setup));
+  }
+  return request;
+}
+
+VerificationPlan::Candidate VerificationPlan::candidate(const Configuration& configuration) const {
+  const KernelSpec& spec = kernel_.spec;
+  Candidate candidate;
+  for (std::size_t i = problems_.size(); i-- > 0;) {
+    KernelSpec::Scope scope = problems_[i].scope;
+    spec.bind(scope, configuration);
+    const bool tuned = i == 0;
+    if (const Expression* violated = spec.violated_constraint(scope)) {
+      if (!tuned) {
+        ++candidate.skipped_problems;
+        continue;
+      }
+      candidate.outcome = Outcome::invalid;
+      candidate.message = fmt::format("violates the constraint `{}`", violated->text());
+      return candidate;
+    }
+    const LaunchShape launch = evaluate_launch(spec.launch, scope, spec.name);
+    std::int64_t static_shared = 0;
+    if (!spec.launch.static_shared_bytes.empty()) static_shared = spec.launch.static_shared_bytes.evaluate_integer(scope);
+    const std::string exceeded = launch_limit_violated(launch, static_shared, device_.limits);
+    if (!exceeded.empty()) {
+      if (!tuned) {
+        ++candidate.skipped_problems;
+        continue;
+      }
+      candidate.outcome = Outcome::no_resources;
+      candidate.message = exceeded;
+      return candidate;
+    }
+    if (tuned) {
+      candidate.launch = launch;
+      candidate.static_shared_bytes = static_shared;
+    }
+    candidate.verify.push_back({static_cast<std::int64_t>(i), launch});
+  }
+  return candidate;
+}
+
+}  // namespace tunebook
