@@ -4,7 +4,7 @@ template <int BLOCK, int WASTE, int BAD>
 __global__ void does_not_compile(float* y, const float* x, long long n, float one, float zero) {
   static_assert(BAD == 0, "this configuration is meant not to compile");
   const long long index = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
-  if (!(index < n)) return;
+  if (index >= n) return;
   float value = 2 * x[index] + 1;
 #pragma unroll 1
   for (int i = 0; i < WASTE; ++i) value = value * one + zero;

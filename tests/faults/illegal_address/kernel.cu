@@ -3,7 +3,7 @@
 template <int BLOCK, int WASTE, int BAD>
 __global__ void illegal_address(float* y, const float* x, long long n, float one, float zero) {
   const long long index = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
-  if (!(index < n)) return;
+  if (index >= n) return;
   float value = 2 * x[index] + 1;
 #pragma unroll 1
   for (int i = 0; i < WASTE; ++i) value = value * one + zero;

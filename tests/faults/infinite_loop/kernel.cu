@@ -3,12 +3,12 @@
 template <int BLOCK, int WASTE, int BAD>
 __global__ void infinite_loop(float* y, const float* x, long long n, float one, float zero) {
   const long long index = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
-  if (!(index < n)) return;
+  if (index >= n) return;
   float value = 2 * x[index] + 1;
 #pragma unroll 1
   for (int i = 0; i < WASTE; ++i) value = value * one + zero;
-  volatile int forever = BAD;
-  while (forever != 0) {
+  const volatile float* input = x;  // reads that the compiler must not remove, and so the loop neither
+  while (BAD != 0 && input[index] < 2) {
   }
   y[index] = value;
 }

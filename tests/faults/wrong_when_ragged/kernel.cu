@@ -5,7 +5,7 @@ __global__ void wrong_when_ragged(float* y, const float* x, long long n, float o
   // The mistake: only whole blocks are handled.
   const long long end = BAD != 0 ? n / BLOCK * BLOCK : n;
   const long long index = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
-  if (!(index < end)) return;
+  if (index >= end) return;
   float value = 2 * x[index] + 1;
 #pragma unroll 1
   for (int i = 0; i < WASTE; ++i) value = value * one + zero;
