@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "cuda/cuda_backend.h"
+#include "cuda/cuda_error.h"
+#include "cuda/device_info.h"
+#include "cuda/loaded_kernel.h"
+#include "cuda/problem_buffers.h"
+#include "cuda/sampler.h"
+
+namespace tunebook {
+namespace {
+
+// When nothing was launched before (finalists, or no verification was asked), so that loading is not in the first sample.
+constexpr int kWarmUpSamples = 2;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The kernels of one request, each cubin loaded once.
+class KernelSet {
+ public:
+  PreparedLaunches prepare(const ProblemLaunch& problem) {
+    PreparedLaunches prepared;
+    for (const KernelLaunch& launch : problem.launches) {
+      std::shared_ptr<LoadedKernel>& kernel = kernels_[{launch.artifact, launch.symbol}];
+      if (!kernel) kernel = std::make_shared<LoadedKernel>(launch.artifact, launch.symbol);
+      prepared.push_back({kernel, launch.shape});
+      resources_ = kernel->prepare(launch.shape);
+    }
+    return prepared;
+  }
+  // Of the kernel prepared last.
+  const Resources& resources() const { return resources_; }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<LoadedKernel>> kernels_;
+  Resources resources_;
+};
+
+class CudaRunner : public RunnerBackend {
+ public:
+  explicit CudaRunner(const std::string& device) {
+    try {
+      const int ordinal = parse_cuda_device(device);
+      open_device(ordinal);
+      hello_ = describe_device(ordinal);
+      stream_ = std::make_unique<Stream>();
+    } catch (const std::exception& error) {
+      hello_ = Hello{};
+      hello_.role = WorkerRole::runner;
+      hello_.environment = nlohmann::json::object();
+      hello_.error = error.what();
+    }
+  }
+
+  Hello hello() override { return hello_; }
+
+  SetupReply setup(const SetupRequest& request, const StageCallback& stage) override {
+    require_usable();
+    const auto start = std::chrono::steady_clock::now();
+    SetupReply reply;
+    reply.id = request.id;
+    problems_.clear();
+    guarded(reply, [&] {
+      for (const ProblemSetup& problem : request.problems) {
+        stage("setup " + problem.display);
+        problems_[problem.problem] = std::make_unique<ProblemBuffers>(problem, stream_->get());
+      }
+    });
+    if (reply.outcome != Outcome::ok && !unusable_) problems_.clear();
+    reply.seconds = seconds_since(start);
+    return reply;
+  }
+
+  RunReply run(const RunRequest& request, const StageCallback& stage) override {
+    require_usable();
+    RunReply reply;
+    reply.id = request.id;
+    guarded(reply, [&] {
+      stage("load");
+      KernelSet kernels;
+      std::vector<PreparedLaunches> to_verify;
+      for (const ProblemLaunch& problem : request.verify) to_verify.push_back(kernels.prepare(problem));
+      std::optional<PreparedLaunches> to_time;
+      if (request.time) to_time = kernels.prepare(*request.time);
+      reply.resources = kernels.resources();
+      if (!verify(request, to_verify, stage, reply)) return;
+      if (to_time) time(request, *to_time, stage, reply);
+    });
+    return reply;
+  }
+
+  InterleaveReply interleave(const InterleaveRequest& request, const StageCallback& stage) override {
+    require_usable();
+    InterleaveReply reply;
+    reply.id = request.id;
+    guarded(reply, [&] {
+      stage("load");
+      KernelSet kernels;
+      std::vector<PreparedLaunches> launches;
+      for (const ProblemLaunch& candidate : request.candidates) launches.push_back(kernels.prepare(candidate));
+      std::vector<Sampler::Candidate> candidates;
+      for (std::size_t i = 0; i < launches.size(); ++i) candidates.push_back({&problem(request.candidates[i].problem), &launches[i], 1});
+      reply.timings = take_in_turn(request, candidates, stage);
+    });
+    return reply;
+  }
+
+ private:
+  void require_usable() const {
+    if (!hello_.error.empty()) throw EnvironmentError(hello_.error);
+    if (unusable_) throw EnvironmentError("the GPU cannot be used by this process after a fault: start another runner");
+  }
+
+  // A candidate's failures become the reply's outcome.
+  template <typename Reply, typename Body>
+  void guarded(Reply& reply, Body body) {
+    try {
+      body();
+    } catch (const LaunchRefused& refused) {
+      reply.outcome = refused.outcome();
+      reply.message = refused.what();
+    } catch (const CudaError& error) {
+      reply.outcome = error.outcome();
+      reply.message = error.what();
+      unusable_ = poisons_worker(reply.outcome);
+      // Memory that cannot be had may have been asked for half-way through a queue of launches.
+      if (!unusable_) cudaStreamSynchronize(stream_->get());
+    } catch (const EnvironmentError& error) {
+      reply.outcome = Outcome::wrong_result;
+      reply.message = error.what();
+    }
+  }
+
+  ProblemBuffers& problem(std::int64_t number) {
+    const auto found = problems_.find(number);
+    if (found == problems_.end()) throw std::invalid_argument(fmt::format("problem {} was not set up", number));
+    return *found->second;
+  }
+
+  bool verify(const RunRequest& request, const std::vector<PreparedLaunches>& launches, const StageCallback& stage, RunReply& reply) {
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < launches.size() && reply.outcome == Outcome::ok; ++i) {
+      ProblemBuffers& buffers = problem(request.verify[i].problem);
+      stage("verify " + buffers.display());
+      const Verdict verdict = buffers.verify(launches[i]);
+      reply.outcome = verdict.outcome;
+      reply.message = verdict.message;
+      reply.verification.max_error = std::max(reply.verification.max_error, verdict.max_error);
+      if (verdict.outcome == Outcome::ok) ++reply.verification.problems;
+    }
+    if (reply.outcome != Outcome::ok) {
+      // A wild write may have hit the buffers of any problem; the next candidate must not be blamed for it.
+      stage("repair");
+      for (const auto& [number, buffers] : problems_) buffers->repair();
+    }
+    reply.verification.seconds = seconds_since(start);
+    return reply.outcome == Outcome::ok;
+  }
+
+  void time(const RunRequest& request, const PreparedLaunches& launches, const StageCallback& stage, RunReply& reply) {
+    ProblemBuffers& buffers = problem(request.time->problem);
+    bool launched = false;
+    for (const ProblemLaunch& verified : request.verify) launched = launched || verified.problem == request.time->problem;
+    if (!launched) {
+      stage("warm up");
+      for (int i = 0; i < kWarmUpSamples; ++i) sampler().sample({{&buffers, &launches, 1}}, request.timing.cache);
+    }
+    reply.timing = sampler().measure(buffers, launches, request.timing, [&] { stage("time"); });
+    if (reply.timing->abandoned) reply.outcome = Outcome::abandoned;
+  }
+
+  std::vector<Timing> take_in_turn(const InterleaveRequest& request, std::vector<Sampler::Candidate>& candidates, const StageCallback& stage) {
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<Timing> timings(candidates.size());
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      stage("warm up");
+      for (int k = 0; k < kWarmUpSamples; ++k) sampler().sample({candidates[i]}, request.cache);
+      candidates[i].launches_per_sample = sampler().launches_per_sample(candidates[i], request.cache);
+      timings[i].method = method_name(request.cache);
+      timings[i].launches_per_sample = candidates[i].launches_per_sample;
+    }
+    for (std::int64_t round = 0; round < request.samples && !candidates.empty(); ++round) {
+      if (round > 0 && seconds_since(start) >= request.max_seconds) break;
+      stage("time");
+      const std::size_t first = static_cast<std::size_t>(round) % candidates.size();
+      std::vector<Sampler::Candidate> order(candidates.begin() + static_cast<std::ptrdiff_t>(first), candidates.end());
+      order.insert(order.end(), candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(first));
+      const std::vector<double> times = sampler().sample(order, request.cache);
+      for (std::size_t i = 0; i < times.size(); ++i) timings[(first + i) % candidates.size()].samples_us.push_back(times[i]);
+    }
+    for (Timing& timing : timings) timing.seconds = seconds_since(start) / static_cast<double>(timings.size());
+    return timings;
+  }
+
+  // Made when first needed: the start of the process is not delayed by it.
+  Sampler& sampler() {
+    if (!sampler_) sampler_ = std::make_unique<Sampler>(hello_.device->limits.l2_bytes, stream_->get());
+    return *sampler_;
+  }
+
+  Hello hello_;
+  bool unusable_ = false;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Sampler> sampler_;
+  std::map<std::int64_t, std::unique_ptr<ProblemBuffers>> problems_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunnerBackend> make_cuda_runner(const std::string& device) { return std::make_unique<CudaRunner>(device); }
+
+}  // namespace tunebook

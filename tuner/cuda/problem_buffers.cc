@@ -1,0 +1,278 @@
+#include "cuda/problem_buffers.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "core/dtype.h"
+#include "core/error.h"
+
+namespace tunebook {
+namespace {
+
+// Byte patterns of unwritten outputs: a NaN in every floating type and -1; and a large finite number (6e4 as f16, 1e36 as f32) for
+// kernels that would turn NaN into the right answer, as by max(x, 0).
+constexpr std::array<int, 2> kPoison = {0xFF, 0x7B};
+
+FillRule rule_of(const ArgumentSetup& setup) {
+  return {static_cast<int>(setup.fill.kind), setup.fill.low, setup.fill.high, setup.seed};
+}
+
+std::uint64_t count_of(const ArgumentSetup& setup) { return static_cast<std::uint64_t>(setup.count); }
+
+void pack_scalar(const ArgumentSetup& setup, void* bytes) {
+  if (is_floating(setup.dtype)) {
+    store_from_double(setup.dtype, setup.real, bytes);
+  } else {
+    // Little-endian: the low bytes come first. A double would lose bits of large integers.
+    const std::int64_t value = setup.dtype == DType::boolean ? static_cast<std::int64_t>(setup.integer != 0) : setup.integer;
+    std::memcpy(bytes, &value, dtype_size(setup.dtype));
+  }
+}
+
+std::string join(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
+  return text;
+}
+
+}  // namespace
+
+ProblemBuffers::ProblemBuffers(const ProblemSetup& setup, cudaStream_t stream) : setup_(setup), stream_(stream) {
+  reference_ = std::make_shared<LoadedKernel>(setup.reference.artifact, setup.reference.symbol);
+  reference_->prepare(setup.reference.shape);
+  allocate();
+  fill_inputs();
+  run_reference();
+}
+
+void ProblemBuffers::allocate() {
+  arguments_.resize(setup_.arguments.size());
+  std::vector<GuardedRange> ranges;
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    Bound& bound = arguments_[i];
+    bound.setup = setup_.arguments[i];
+    if (!bound.setup.pointer) {
+      pack_scalar(bound.setup, bound.scalar.data());
+      continue;
+    }
+    has_inout_ = has_inout_ || bound.setup.access == Argument::Access::inout;
+    const std::size_t bytes = count_of(bound.setup) * dtype_size(bound.setup.dtype);
+    for (const Slot slot : {kRunA, kRunB, kReference}) {
+      if (bound.is_input() && slot != kRunA) {
+        bound.pointers[slot] = bound.pointers[kRunA];
+        continue;
+      }
+      bound.buffers[slot] = GuardedBuffer(bytes);
+      bound.pointers[slot] = bound.buffers[slot].payload();
+      ranges.push_back(bound.buffers[slot].range());
+      range_names_.push_back({i, slot});
+    }
+  }
+  const std::size_t check_bytes = arguments_.size() * sizeof(CheckResult) + ranges.size() * sizeof(std::uint64_t);
+  checks_ = DeviceMemory(check_bytes);
+  host_checks_ = PinnedMemory(check_bytes);
+  checksum_ = DeviceMemory(sizeof(std::uint64_t));
+  ranges_ = DeviceMemory(ranges.size() * sizeof(GuardedRange));
+  check_cuda(cudaMemcpyAsync(ranges_.get(), ranges.data(), ranges.size() * sizeof(GuardedRange), cudaMemcpyHostToDevice, stream_), "setup");
+  check_cuda(cudaStreamSynchronize(stream_), "setup");  // `ranges` is about to go
+}
+
+void ProblemBuffers::fill_inputs() {
+  if (!range_names_.empty()) {
+    queue_fill_guards(static_cast<const GuardedRange*>(ranges_.get()), static_cast<int>(range_names_.size()), stream_);
+  }
+  for (const Bound& bound : arguments_) {
+    if (bound.is_input()) queue_fill(bound.setup.dtype, bound.pointers[kRunA], count_of(bound.setup), rule_of(bound.setup), stream_);
+  }
+  check_cuda(cudaGetLastError(), "filling inputs");
+}
+
+void ProblemBuffers::run_reference() {
+  poison(kReference, kPoison[0]);
+  launch_on({{reference_, setup_.reference.shape}}, kReference);
+  queue_checks();
+  fetch_checks();
+  std::vector<std::string> faults = guard_violations();
+  for (std::string& text : modified_inputs()) faults.push_back(std::move(text));
+  if (!faults.empty()) throw EnvironmentError(fmt::format("{}: the reference {}", setup_.display, join(faults)));
+  reference_sum_ = reference_checksum();
+}
+
+std::uint64_t ProblemBuffers::reference_checksum() {
+  std::uint64_t sum = 0;
+  check_cuda(cudaMemsetAsync(checksum_.get(), 0, sizeof sum, stream_), "checksum");
+  for (const Bound& bound : arguments_) {
+    if (!bound.is_output()) continue;
+    queue_checksum(bound.pointers[kReference], bound.buffers[kReference].bytes(), static_cast<std::uint64_t*>(checksum_.get()), stream_);
+  }
+  check_cuda(cudaGetLastError(), "checksum");
+  check_cuda(cudaMemcpyAsync(&sum, checksum_.get(), sizeof sum, cudaMemcpyDeviceToHost, stream_), "checksum");
+  check_cuda(cudaStreamSynchronize(stream_), "checksum");
+  return sum;
+}
+
+void ProblemBuffers::repair() {
+  fill_inputs();
+  if (reference_checksum() != reference_sum_) run_reference();
+}
+
+void ProblemBuffers::poison(Slot slot, int pattern) {
+  for (const Bound& bound : arguments_) {
+    if (bound.is_output() && bound.setup.access == Argument::Access::out) {
+      check_cuda(cudaMemsetAsync(bound.pointers[slot], pattern, bound.buffers[slot].bytes(), stream_), "poisoning outputs");
+    }
+  }
+  fill_inout(slot);
+}
+
+void ProblemBuffers::fill_inout(Slot slot) {
+  for (const Bound& bound : arguments_) {
+    if (bound.is_output() && bound.setup.access == Argument::Access::inout) {
+      queue_fill(bound.setup.dtype, bound.pointers[slot], count_of(bound.setup), rule_of(bound.setup), stream_);
+    }
+  }
+  check_cuda(cudaGetLastError(), "filling inputs");
+}
+
+void ProblemBuffers::restore_inout() { fill_inout(kRunA); }
+
+void ProblemBuffers::launch_on(const PreparedLaunches& launches, Slot slot) {
+  std::vector<void*> addresses(arguments_.size());
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    Bound& bound = arguments_[i];
+    addresses[i] = bound.setup.pointer ? static_cast<void*>(&bound.pointers[slot]) : static_cast<void*>(bound.scalar.data());
+  }
+  for (const PreparedLaunch& launch : launches) launch.kernel->launch(launch.shape, addresses.data(), stream_);
+}
+
+void ProblemBuffers::queue_checks() {
+  auto* results = static_cast<CheckResult*>(checks_.get());
+  auto* first_bytes = reinterpret_cast<std::uint64_t*>(results + arguments_.size());
+  const int ranges = static_cast<int>(range_names_.size());
+  queue_reset(results, static_cast<int>(arguments_.size()), first_bytes, ranges, stream_);
+  if (ranges > 0) queue_check_guards(static_cast<const GuardedRange*>(ranges_.get()), ranges, first_bytes, stream_);
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const Bound& bound = arguments_[i];
+    if (bound.is_input()) {
+      queue_check_fill(bound.setup.dtype, bound.pointers[kRunA], count_of(bound.setup), rule_of(bound.setup), results + i, stream_);
+    }
+  }
+  check_cuda(cudaGetLastError(), "checking");
+}
+
+void ProblemBuffers::fetch_checks() {
+  const std::size_t bytes = arguments_.size() * sizeof(CheckResult) + range_names_.size() * sizeof(std::uint64_t);
+  check_cuda(cudaMemcpyAsync(host_checks_.get(), checks_.get(), bytes, cudaMemcpyDeviceToHost, stream_), setup_.display.c_str());
+  check_cuda(cudaStreamSynchronize(stream_), setup_.display.c_str());
+}
+
+Verdict ProblemBuffers::verify(const PreparedLaunches& launches) {
+  for (const Slot run : {kRunA, kRunB}) {
+    poison(run, kPoison[run]);
+    launch_on(launches, run);
+  }
+  queue_checks();
+  auto* results = static_cast<CheckResult*>(checks_.get());
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const Bound& bound = arguments_[i];
+    if (!bound.is_output()) continue;
+    queue_compare(bound.setup.dtype,
+                  {bound.pointers[kRunA], bound.pointers[kRunB], bound.pointers[kReference], count_of(bound.setup), bound.setup.rel,
+                   bound.setup.abs, !setup_.nondeterministic},
+                  results + i, stream_);
+  }
+  check_cuda(cudaGetLastError(), "comparing");
+  fetch_checks();
+
+  Verdict verdict;
+  std::vector<std::string> faults = guard_violations();
+  for (std::string& text : modified_inputs()) faults.push_back(std::move(text));
+  const auto* checks = static_cast<const CheckResult*>(host_checks_.get());
+  std::vector<std::string> differences;
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    if (!arguments_[i].is_output()) continue;
+    verdict.max_error = std::max(verdict.max_error, checks[i].max_error);
+    if (checks[i].first_wrong != kNone) faults.push_back(wrong_element(i, checks[i].first_wrong));
+    if (const std::uint64_t at = checks[i].first_difference; at != kNone) {
+      differences.push_back(fmt::format("{}[{}] is {} in one run and {} in the next", arguments_[i].setup.name, at,
+                                        element_text(arguments_[i], kRunA, at), element_text(arguments_[i], kRunB, at)));
+    }
+  }
+  if (!faults.empty()) {
+    verdict.outcome = Outcome::wrong_result;
+    verdict.message = fmt::format("{}: {}", setup_.display, join(faults));
+  } else if (!differences.empty()) {
+    verdict.outcome = Outcome::nondeterministic;
+    verdict.message = fmt::format("{}: {}", setup_.display, join(differences));
+  }
+  return verdict;
+}
+
+std::vector<std::string> ProblemBuffers::guard_violations() const {
+  const auto* results = static_cast<const CheckResult*>(host_checks_.get());
+  const auto* first_bytes = reinterpret_cast<const std::uint64_t*>(results + arguments_.size());
+  std::vector<std::string> faults;
+  std::vector<bool> named(arguments_.size(), false);  // once per argument, not per copy of it
+  for (std::size_t i = 0; i < range_names_.size(); ++i) {
+    const std::uint64_t at = first_bytes[i];
+    const Bound& bound = arguments_[range_names_[i].argument];
+    if (at == kNone || named[range_names_[i].argument]) continue;
+    named[range_names_[i].argument] = true;
+    const std::size_t bytes = bound.buffers[range_names_[i].slot].bytes();
+    faults.push_back(at < kGuardBytes ? fmt::format("writes outside of {}: {} bytes before its start", bound.setup.name, kGuardBytes - at)
+                                      : fmt::format("writes outside of {}: {} bytes behind its end ({} elements of {})", bound.setup.name,
+                                                    at - kGuardBytes - bytes, bound.setup.count, dtype_name(bound.setup.dtype)));
+  }
+  return faults;
+}
+
+std::vector<std::string> ProblemBuffers::modified_inputs() const {
+  const auto* results = static_cast<const CheckResult*>(host_checks_.get());
+  std::vector<std::string> faults;
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    if (arguments_[i].is_input() && results[i].first_modified != kNone) {
+      faults.push_back(fmt::format("changes its input {}[{}] to {}", arguments_[i].setup.name, results[i].first_modified,
+                                   element_text(arguments_[i], kRunA, results[i].first_modified)));
+    }
+  }
+  return faults;
+}
+
+std::string ProblemBuffers::wrong_element(std::size_t argument, std::uint64_t first_wrong) const {
+  const Bound& bound = arguments_[argument];
+  const std::uint64_t index = first_wrong / 2;
+  const Slot run = first_wrong % 2 == 0 ? kRunA : kRunB;
+  std::string text = fmt::format("{}[{}] is {}, expected {}", bound.setup.name, index, element_text(bound, run, index),
+                                 element_text(bound, kReference, index));
+  if (is_floating(bound.setup.dtype)) text += fmt::format(" (tolerance {:g} + {:g} relative)", bound.setup.abs, bound.setup.rel);
+  // The element still holds what the buffer was poisoned with.
+  std::array<unsigned char, 8> raw = {};
+  const std::size_t size = dtype_size(bound.setup.dtype);
+  check_cuda(cudaMemcpy(raw.data(), static_cast<const unsigned char*>(bound.pointers[run]) + index * size, size, cudaMemcpyDeviceToHost),
+             "reading a wrong element");
+  if (bound.setup.access == Argument::Access::out &&
+      std::all_of(raw.begin(), raw.begin() + static_cast<std::ptrdiff_t>(size), [&](unsigned char byte) { return byte == kPoison[run]; })) {
+    text += ": it was not written";
+  }
+  return text;
+}
+
+std::string ProblemBuffers::element_text(const Bound& bound, Slot slot, std::uint64_t index) const {
+  std::array<unsigned char, 8> raw = {};
+  const std::size_t size = dtype_size(bound.setup.dtype);
+  check_cuda(cudaMemcpy(raw.data(), static_cast<const unsigned char*>(bound.pointers[slot]) + index * size, size, cudaMemcpyDeviceToHost),
+             "reading an element");
+  if (bound.setup.dtype == DType::i64 || bound.setup.dtype == DType::u64) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, raw.data(), sizeof value);
+    return bound.setup.dtype == DType::i64 ? fmt::format("{}", static_cast<std::int64_t>(value)) : fmt::format("{}", value);
+  }
+  const double value = load_as_double(bound.setup.dtype, raw.data());
+  // As many digits as tell two neighbours apart.
+  const int digits = bound.setup.dtype == DType::f64 ? 17 : bound.setup.dtype == DType::f32 ? 9 : is_floating(bound.setup.dtype) ? 5 : 17;
+  return fmt::format("{:.{}g}", value, digits);
+}
+
+}  // namespace tunebook

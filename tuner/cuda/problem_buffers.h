@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+#include "cuda/device_memory.h"
+#include "cuda/loaded_kernel.h"
+#include "worker/message.h"
+
+namespace tunebook {
+
+// The kernels of one candidate on one problem, in the order of their launches.
+struct PreparedLaunch {
+  std::shared_ptr<LoadedKernel> kernel;
+  LaunchShape shape;
+};
+using PreparedLaunches = std::vector<PreparedLaunch>;
+
+// What a verification found. `message` starts with the problem.
+struct Verdict {
+  Outcome outcome = Outcome::ok;
+  std::string message;
+  double max_error = 0;
+};
+
+// Device buffers of one problem. Inputs are shared by all; each output exists three times: the reference's, and one for each of the
+// two runs of a verification (so that both can be compared after one synchronisation). All have guard bands.
+class ProblemBuffers {
+ public:
+  // Allocates, fills, runs the reference. Throws CudaError, LaunchRefused (the reference cannot be launched), EnvironmentError (the
+  // reference writes outside of its buffers or into an input).
+  ProblemBuffers(const ProblemSetup& setup, cudaStream_t stream);
+
+  const std::string& display() const { return setup_.display; }
+  // inout arguments must be made anew before each launch.
+  bool needs_restore() const { return has_inout_; }
+
+  // Two runs from differently poisoned outputs, and all checks; one synchronisation. Throws CudaError.
+  Verdict verify(const PreparedLaunches& launches);
+
+  // Makes the inout arguments of run 0 anew.
+  void restore_inout();
+  // Queues all launches, on the buffers of run 0. Throws CudaError.
+  void launch(const PreparedLaunches& launches) { launch_on(launches, kRunA); }
+
+  // After a candidate wrote where it must not: guards and inputs are made anew, and the reference is run again if its result changed.
+  void repair();
+
+ private:
+  enum Slot : int { kRunA = 0, kRunB = 1, kReference = 2 };
+
+  struct Bound {
+    ArgumentSetup setup;
+    std::array<GuardedBuffer, 3> buffers;            // inputs: only the first, which all slots use
+    std::array<void*, 3> pointers = {};              // by slot
+    alignas(8) std::array<unsigned char, 8> scalar = {};
+    bool is_output() const { return setup.pointer && setup.access != Argument::Access::in; }
+    bool is_input() const { return setup.pointer && setup.access == Argument::Access::in; }
+  };
+  struct RangeName {
+    std::size_t argument;
+    Slot slot;
+  };
+
+  void allocate();
+  void fill_inputs();
+  void run_reference();
+  void poison(Slot slot, int pattern);
+  void fill_inout(Slot slot);
+  void launch_on(const PreparedLaunches& launches, Slot slot);
+  void queue_checks();
+  void fetch_checks();
+  std::uint64_t reference_checksum();
+  std::vector<std::string> guard_violations() const;
+  std::vector<std::string> modified_inputs() const;
+  std::string wrong_element(std::size_t argument, std::uint64_t first_wrong) const;
+  std::string element_text(const Bound& bound, Slot slot, std::uint64_t index) const;
+
+  ProblemSetup setup_;
+  cudaStream_t stream_;
+  std::vector<Bound> arguments_;
+  std::vector<RangeName> range_names_;
+  bool has_inout_ = false;
+  std::shared_ptr<LoadedKernel> reference_;
+  std::uint64_t reference_sum_ = 0;
+
+  DeviceMemory ranges_;        // GuardedRange[range_names_.size()]
+  DeviceMemory checks_;        // CheckResult[arguments], then uint64_t[ranges]: copied back at once
+  PinnedMemory host_checks_;   // the same on the host
+  DeviceMemory checksum_;
+};
+
+}  // namespace tunebook
