@@ -19,6 +19,7 @@ constexpr std::int64_t kRegisterUnit = 256;   // registers are given to a warp i
 constexpr std::int64_t kSharedUnit = 128;     // bytes
 // No count or size of a device comes near; keeps sums and products of what a file says within 64 bits.
 constexpr std::int64_t kMost = std::int64_t{1} << 40;
+constexpr std::int64_t kMostThreads = std::int64_t{1} << 20;  // in one direction of a block
 
 std::int64_t divide_up(std::int64_t x, std::int64_t y) { return x / y + (x % y != 0 ? 1 : 0); }
 std::int64_t round_up(std::int64_t x, std::int64_t unit) { return divide_up(x, unit) * unit; }
@@ -54,15 +55,15 @@ std::string read_text(const json& object, const char* key, bool required) {
   return found->get<std::string>();
 }
 
-// Three extents, all at least 1.
-void read_extents(const json& object, const char* key, std::array<std::int64_t, 3>& extents) {
+// Three extents from 1 to `most`.
+void read_extents(const json& object, const char* key, std::int64_t most, std::array<std::int64_t, 3>& extents) {
   const auto found = object.find(key);
   if (found == object.end()) return;
   if (!found->is_array() || found->size() != 3) throw InputError(fmt::format("device/limits/{}: expected an array of three integers", key));
   for (std::size_t i = 0; i < 3; ++i) {
     const json& extent = (*found)[i];
-    if (!extent.is_number_integer() || extent.get<std::int64_t>() < 1) {
-      throw InputError(fmt::format("device/limits/{}/{}: expected an integer of at least 1", key, i));
+    if (!extent.is_number_integer() || extent.get<std::int64_t>() < 1 || extent.get<std::int64_t>() > most) {
+      throw InputError(fmt::format("device/limits/{}/{}: expected an integer from 1 to {}", key, i, most));
     }
     extents[i] = extent.get<std::int64_t>();
   }
@@ -149,8 +150,8 @@ Device Device::from_json(const json& object) {
     for (const LimitField& field : kLimitFields) {
       device.limits.*field.field = read_integer(*limits, field.key, device.limits.*field.field, "device/limits", field.least);
     }
-    read_extents(*limits, "max_block", device.limits.max_block);
-    read_extents(*limits, "max_grid", device.limits.max_grid);
+    read_extents(*limits, "max_block", kMostThreads, device.limits.max_block);
+    read_extents(*limits, "max_grid", kMost, device.limits.max_grid);
   }
   return device;
 }

@@ -66,16 +66,6 @@ std::string line_and_column(std::string_view text, std::size_t offset) {
                      std::count_if(line.begin(), line.end(), is_character) + 1);
 }
 
-std::string escape_pointer(std::string_view key) {
-  std::string out;
-  for (const char c : key) {
-    if (c == '~') out += "~0";
-    else if (c == '/') out += "~1";
-    else out += c;
-  }
-  return out;
-}
-
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
 }
@@ -221,7 +211,7 @@ class DocumentBuilder : public nlohmann::json_sax<ordered_json> {
     std::string out;
     for (const Level& level : levels_) {
       out += '/';
-      out += level.container->is_array() ? std::to_string(level.container->size() - 1) : escape_pointer(level.key);
+      out += level.container->is_array() ? std::to_string(level.container->size() - 1) : json_pointer_step(level.key);
     }
     return out;
   }
@@ -256,6 +246,16 @@ std::size_t edit_distance(std::string_view x, std::string_view y) {
 }
 
 }  // namespace
+
+std::string json_pointer_step(std::string_view key) {
+  std::string out;
+  for (const char c : key) {
+    if (c == '~') out += "~0";
+    else if (c == '/') out += "~1";
+    else out += c;
+  }
+  return out;
+}
 
 ordered_json parse_json_text(std::string_view text, const std::string& file, bool comments) {
   const char* cursor = text.data();

@@ -41,7 +41,7 @@ struct Fill {
   double low = 0;   // uniform: [low, high); uniform_int: [low, high] inclusive; normal: mean, standard deviation; iota: start, step
   double high = 0;
   std::string text;  // as written: "uniform(-1, 1)"
-  double largest_magnitude() const;  // of the values it gives (normal: |mean| + 6 sigma); for `scale`
+  double largest_magnitude() const;  // of the values it gives (normal: |mean| + 6 sigma; iota: infinity); for `scale`
 };
 
 struct Argument {
@@ -131,8 +131,9 @@ class KernelSpec {
   // Throws InputError unless each parameter is present with one of its declared values.
   void check_configuration(const Configuration& configuration, std::string_view where) const;
 
-  // The problems to verify on besides the tuned one: whole_verify, then the dimensions' lists combined position by position;
-  // categoricals come from `tuned`. Duplicates and `tuned` itself are left out.
+  // The problems to verify on besides the tuned one: whole_verify, then the dimensions' lists combined position by position, a
+  // shorter one repeating its last value, a missing one giving the tuned size. Categoricals come from `tuned`; a whole problem that
+  // names another value is left out (it belongs to that data type). Duplicates and `tuned` itself are left out.
   std::vector<Problem> verify_problems(const Problem& tuned) const;
 
   // The dtype dimension's value, or f32 when the kernel has none.
@@ -145,6 +146,14 @@ class KernelSpec {
   // Sets eps and scale: eps = unit_roundoff(problem dtype; f16 and bf16 kernels accumulate in f32 but round their output);
   // scale = product over floating inputs of their fills' largest magnitudes.
   void bind_tolerance(Scope& scope, const Problem& problem) const;
+
+  // Checks the presets' promises: `default` is valid on the default problem, on every verify problem and on 1,000 random shapes
+  // (a fixed seed; with each data type in turn), every other preset on the default problem. One located message
+  // ("/presets/default: ...") per violation, at most a few per preset. parse() has done this but for the random shapes, and
+  // for `default` only, with generic_device().
+  std::vector<std::string> check_presets(const Device& device) const;
+  // A GPU with the smallest limits among those since compute capability 8.0, for checks where no device is known.
+  static Device generic_device();
 
   // The first constraint that is violated, or nullptr. Errors in evaluation are thrown as InputError naming the constraint.
   const Expression* violated_constraint(const Scope& scope) const;

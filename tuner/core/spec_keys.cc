@@ -1,0 +1,34 @@
+#include "core/spec_keys.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace tunebook {
+
+const std::vector<SpecObject>& spec_objects() {
+  static const std::vector<SpecObject> objects = {
+      {"kernel", "a kernel",
+       {{"tunebook", true}, {"kernel", true}, {"summary"}, {"source", true}, {"entry", true}, {"instantiate", true}, {"define"},
+        {"options"}, {"problem", true}, {"parameters", true}, {"constraints"}, {"presets", true}, {"launch", true},
+        {"arguments", true}, {"reference", true}, {"tolerance"}, {"work"}, {"arch"}, {"cpu"}, {"nondeterministic"}}},
+      {"size", "a size", {{"default", true}, {"verify"}, {"help"}}},
+      {"category", "a dimension with values", {{"values", true}, {"default", true}, {"help"}}},
+      {"parameter", "a parameter", {{"values", true}, {"type"}, {"help"}}},
+      {"launch", "a launch", {{"block", true}, {"grid", true}, {"shared_bytes"}, {"static_shared_bytes"}}},
+      {"pointer", "a pointer argument", {{"name", true}, {"type", true}, {"count", true}, {"access", true}, {"fill"}}},
+      {"scalar", "a scalar argument", {{"name", true}, {"type", true}, {"value", true}}},
+      {"reference", "a reference",
+       {{"source", true}, {"entry", true}, {"instantiate"}, {"block", true}, {"grid", true}, {"shared_bytes"}}},
+      {"tolerance", "a tolerance", {{"rel", true}, {"abs", true}}},
+      {"work", "work", {{"flops"}, {"bytes"}}},
+  };
+  return objects;
+}
+
+const SpecObject& spec_object(std::string_view name) {
+  const auto found = std::find_if(spec_objects().begin(), spec_objects().end(), [&](const SpecObject& object) { return object.name == name; });
+  assert(found != spec_objects().end());
+  return *found;
+}
+
+}  // namespace tunebook

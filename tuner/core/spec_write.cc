@@ -1,0 +1,103 @@
+// KernelSpec::to_json: the normalised declaration.
+
+#include <string>
+#include <utility>
+
+#include "core/spec.h"
+
+namespace tunebook {
+namespace {
+
+using nlohmann::ordered_json;
+
+void put(ordered_json& object, const char* key, const Expression& expression) {
+  if (!expression.empty()) object[key] = expression.text();
+}
+
+ordered_json write_extents(const std::array<Expression, 3>& extents) {
+  ordered_json list = ordered_json::array();
+  for (const Expression& extent : extents) if (!extent.empty()) list.push_back(extent.text());
+  return list;
+}
+
+void put_launch(ordered_json& object, const Launch& launch) {
+  object["block"] = write_extents(launch.block);
+  object["grid"] = write_extents(launch.grid);
+  put(object, "shared_bytes", launch.shared_bytes);
+  put(object, "static_shared_bytes", launch.static_shared_bytes);
+}
+
+ordered_json write_dimension(const Dimension& dimension) {
+  ordered_json object = ordered_json::object();
+  if (dimension.categorical) object["values"] = dimension.values;
+  object["default"] = ordered_json(to_json_value(dimension.default_value));
+  if (!dimension.categorical) object["verify"] = dimension.verify;
+  if (!dimension.help.empty()) object["help"] = dimension.help;
+  return object;
+}
+
+ordered_json write_parameter(const Parameter& parameter) {
+  ordered_json object = ordered_json::object();
+  ordered_json& values = object["values"] = ordered_json::array();
+  for (const Value& value : parameter.values) values.push_back(ordered_json(to_json_value(value)));
+  if (parameter.is_type) object["type"] = true;
+  if (!parameter.help.empty()) object["help"] = parameter.help;
+  return object;
+}
+
+ordered_json write_argument(const Argument& argument) {
+  ordered_json object = {{"name", argument.name}, {"type", argument.type_text}};
+  if (!argument.pointer) {
+    put(object, "value", argument.value);
+    return object;
+  }
+  put(object, "count", argument.count);
+  static constexpr const char* kAccess[] = {"in", "out", "inout"};
+  object["access"] = kAccess[static_cast<int>(argument.access)];
+  if (argument.fill.kind != Fill::Kind::none) object["fill"] = argument.fill.text;
+  return object;
+}
+
+}  // namespace
+
+ordered_json KernelSpec::to_json() const {
+  ordered_json json = {{"tunebook", 1}, {"kernel", name}, {"summary", summary}, {"source", source}, {"entry", entry}};
+  if (macros) json["instantiate"] = "macros";
+  else json["instantiate"] = instantiate;
+  if (!define.empty()) json["define"] = define;
+  json["options"] = options;
+
+  ordered_json& problem = json["problem"] = ordered_json::object();
+  for (const Dimension& dimension : dimensions) problem[dimension.name] = write_dimension(dimension);
+  for (const Problem& whole : whole_verify) problem["verify"].push_back(whole.to_json());
+
+  ordered_json& domains = json["parameters"] = ordered_json::object();
+  for (const Parameter& parameter : parameters) domains[parameter.name] = write_parameter(parameter);
+  ordered_json& conditions = json["constraints"] = ordered_json::array();
+  for (const Expression& constraint : constraints) conditions.push_back(constraint.text());
+  ordered_json& named = json["presets"] = ordered_json::object();
+  for (const auto& [preset_name, preset] : presets) named[preset_name] = preset.to_json();
+
+  put_launch(json["launch"] = ordered_json::object(), launch);
+  ordered_json& list = json["arguments"] = ordered_json::array();
+  for (const Argument& argument : arguments) list.push_back(write_argument(argument));
+
+  ordered_json& independent = json["reference"] = {{"source", reference.source}, {"entry", reference.entry}};
+  independent["instantiate"] = ordered_json::array();
+  if (reference.instantiate_type) independent["instantiate"].push_back("T");
+  put_launch(independent, reference.launch);
+
+  ordered_json& bounds = json["tolerance"] = ordered_json::object();
+  for (const auto& [type, bound] : tolerance) {
+    bounds[std::string(dtype_name(type))] = {{"rel", bound.rel.text()}, {"abs", bound.abs.text()}};
+  }
+  ordered_json& amounts = json["work"] = ordered_json::object();
+  put(amounts, "flops", work.flops);
+  put(amounts, "bytes", work.bytes);
+  put(json, "arch", arch);
+  put(json, "cpu", cpu);
+  put(json, "nondeterministic", nondeterministic);
+  return json;
+}
+
+}  // namespace tunebook
