@@ -170,7 +170,7 @@ bool is_usable(const Scalar& value) {
 
 Scalar ExpressionProgram::run(std::size_t first, std::size_t last, std::span<const Scalar> values) const {
   Cell stack[kMaxStack];
-  Cell* top = stack;  // one above the last value
+  std::size_t depth = 0;
   std::size_t at = first;
   try {
     while (at < last) {
@@ -182,47 +182,47 @@ Scalar ExpressionProgram::run(std::size_t first, std::size_t last, std::span<con
       } else if (instruction.source == Source::constant) {
         right = &constants[static_cast<std::size_t>(instruction.operand)];
       } else if (instruction.source == Source::stack) {
-        right = &(--top)->value;
+        right = &stack[--depth].value;
       }
       std::int32_t step = 1;
       switch (instruction.operation) {
-        case Operation::push: (top++)->value = *right; break;
+        case Operation::push: stack[depth++].value = *right; break;
         case Operation::chain:
-          if (compare(instruction.comparison, top[-1].value, *right)) {
-            top[-1].value = *right;
+          if (compare(instruction.comparison, stack[depth - 1].value, *right)) {
+            stack[depth - 1].value = *right;
           } else {
-            set_boolean(top[-1].value, false);
+            set_boolean(stack[depth - 1].value, false);
             step = instruction.jump;
           }
           break;
         case Operation::jump: step = instruction.jump; break;
         case Operation::jump_if_false:
-          if (!truth((--top)->value)) step = instruction.jump;
+          if (!truth(stack[--depth].value)) step = instruction.jump;
           break;
         case Operation::jump_and:
         case Operation::jump_or:
-          if (truth(top[-1].value) == (instruction.operation == Operation::jump_or)) {
+          if (truth(stack[depth - 1].value) == (instruction.operation == Operation::jump_or)) {
             step = instruction.jump;
           } else {
-            --top;
+            --depth;
           }
           break;
-        case Operation::in_begin: (top++)->value = Scalar::boolean(false); break;
+        case Operation::in_begin: stack[depth++].value = Scalar::boolean(false); break;
         case Operation::in_element:
-          if (top[-2].value == *right) set_boolean(top[-1].value, true);
+          if (stack[depth - 2].value == *right) set_boolean(stack[depth - 1].value, true);
           break;
         case Operation::in_end:
         case Operation::not_in_end: {
-          const bool found = top[-1].value.a != 0;
-          --top;
-          set_boolean(top[-1].value, found == (instruction.operation == Operation::in_end));
+          const bool found = stack[depth - 1].value.a != 0;
+          --depth;
+          set_boolean(stack[depth - 1].value, found == (instruction.operation == Operation::in_end));
           break;
         }
         default:
           if (right != nullptr) {
-            apply(instruction, top[-1].value, *right);
+            apply(instruction, stack[depth - 1].value, *right);
           } else {
-            apply(instruction.operation, top[-1].value);
+            apply(instruction.operation, stack[depth - 1].value);
           }
           break;
       }
@@ -231,7 +231,7 @@ Scalar ExpressionProgram::run(std::size_t first, std::size_t last, std::span<con
   } catch (const arithmetic::Fault& fault) {
     throw ExpressionError(fault.message, places[at].column);
   }
-  return top[-1].value;
+  return stack[depth - 1].value;
 }
 
 }  // namespace tunebook
