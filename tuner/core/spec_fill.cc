@@ -35,7 +35,7 @@ std::string range_fault(const Fill& fill, bool integer) {
     case Fill::Kind::none: return std::string(kFillForms);
     case Fill::Kind::uniform:
       if (!(fill.low < fill.high)) return "uniform(low, high) with low < high";
-      if (integer && std::trunc(fill.high) - std::trunc(fill.low) < 2) return "uniform_int(low, high) for an integer type, which truncates these numbers to almost one value";
+      if (integer && fill.high - fill.low < 4) return "uniform_int(low, high) for an integer type, which truncates these numbers to almost one value";
       return "";
     case Fill::Kind::uniform_int:
       if (!is_whole(fill.low) || !is_whole(fill.high) || !(fill.low < fill.high)) return "uniform_int(low, high) with integers low < high";
