@@ -9,6 +9,7 @@
 #include "core/expression.h"
 #include "core/problem.h"
 #include "core/spec.h"
+#include "search/key_layout.h"
 
 namespace tunebook {
 
@@ -19,17 +20,30 @@ struct SpaceDefinition {
   std::vector<Expression> constraints;  // the spec's, then those of --where
   KernelSpec::Scope scope;              // problem and device bound, parameters unset
 };
+// Of a template, with --where texts over the spec's names added to its constraints. Throws InputError for a text that does not
+// compile (with the column, and the nearest name for an unknown one).
 SpaceDefinition space_definition(const KernelSpec& spec, const Problem& problem, const Device& device,
                                  const std::vector<std::string>& where = {});
 
-// All valid configurations, as rows of value indices (one byte or two each). Immutable after build.
+// Compiles --where texts. Throws InputError naming the text and the column.
+std::vector<Expression> compile_where(const std::vector<std::string>& where, const Names& names);
+
+// All valid configurations, each as one sorted mixed-radix key (8 bytes while the Cartesian size fits 64 bits). Immutable after
+// build; safe to share between threads.
 class SearchSpace {
  public:
-  // Throws InputError if a constraint fails to evaluate (names it, with the configuration), or if more than `max_size`
-  // configurations are valid.
+  // Throws InputError if a constraint fails to evaluate for a configuration that no other constraint rejects (names the
+  // constraint, the column and the values), or if more than `max_size` configurations are valid. The answer does not depend on
+  // the order of the constraints. An empty space is no error.
   static SearchSpace build(SpaceDefinition definition, std::uint64_t max_size = 200'000'000);
 
-  std::uint64_t size() const;
+  // A space whose valid set is given: `rows` holds parameter_count() value indices for each configuration, in any order, repeats
+  // allowed. Constraints in the definition are not applied.
+  static SearchSpace from_rows(SpaceDefinition definition, std::span<const std::uint16_t> rows);
+  // True if made by from_rows.
+  bool listed() const { return listed_; }
+
+  std::uint64_t size() const { return keys_.size() / layout_.words(); }
   // Product of the domain sizes as a decimal text (it may exceed 64 bits) and as a double.
   std::string cartesian_size_text() const;
   double cartesian_size() const;
@@ -49,8 +63,12 @@ class SearchSpace {
   const SpaceDefinition& definition() const { return definition_; }
 
  private:
+  explicit SearchSpace(SpaceDefinition definition);
+
   SpaceDefinition definition_;
-  std::vector<std::uint16_t> rows_;  // size x parameter_count
+  KeyLayout layout_;
+  std::vector<std::uint64_t> keys_;  // ascending
+  bool listed_ = false;
 };
 
 // What each constraint removes and which values never occur: `tunebook space`.
@@ -59,7 +77,9 @@ struct SpaceExplanation {
     std::string text;
     double alone = 0;       // share of the Cartesian product this constraint alone removes (exact up to 2^22 configurations,
     bool exact = true;      // else estimated from a fixed-seed sample)
-    std::optional<std::uint64_t> valid_without;  // valid configurations if it were left out; empty if too many to count
+    // Valid configurations if it were left out (one for which another constraint fails to evaluate is not valid); empty if there
+    // are too many to count, or if the space is listed().
+    std::optional<std::uint64_t> valid_without;
   };
   std::vector<ConstraintEffect> constraints;
   std::vector<std::pair<std::string, std::vector<Value>>> unused_values;  // parameter -> values in no valid configuration

@@ -30,12 +30,14 @@ class Strategy {
   virtual void exclude(std::uint64_t index) = 0;
 };
 
+// exhaustive: row order. random: a uniform random permutation given by the seed.
 // Names accepted by make_strategy, in the order of the documentation.
 const std::vector<std::string>& strategy_names();
 // Throws InputError for an unknown name, with the nearest. The space must outlive the strategy.
 std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed);
 
-// --budget: "200" trials, "10%" of the space (rounded up), "30s", "5m", "2h", "all".
+// --budget: "200" trials, "10%" of the space (rounded up), "30s", "5m", "2h", "all" (a share of 1). Shares and times
+// may have decimals.
 struct Budget {
   std::optional<std::uint64_t> trials;
   std::optional<double> share;    // (0, 1]
@@ -43,7 +45,7 @@ struct Budget {
   std::string text;
   // Throws InputError for anything else, zero and negative included.
   static Budget parse(const std::string& text);
-  // Trials allowed for a space of `size`; the size itself for a time budget.
+  // Trials allowed for a space of `size`, at most the size; the size itself for a time budget.
   std::uint64_t trial_limit(std::uint64_t size) const;
 };
 
