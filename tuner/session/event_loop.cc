@@ -31,13 +31,14 @@ void check_uv(int status, const char* what) {
   if (status < 0) throw EnvironmentError(fmt::format("{}: {}", what, uv_strerror(status)));
 }
 
-void EventLoop::Impl::run_posted() {
+bool EventLoop::Impl::run_posted() {
   std::deque<std::function<void()>> callbacks;
   {
     const std::lock_guard lock(posted_mutex);
     callbacks.swap(posted);
   }
   for (auto& callback : callbacks) guard(callback);
+  return !callbacks.empty();
 }
 
 bool EventLoop::Impl::has_posted() {
@@ -50,10 +51,10 @@ void EventLoop::Impl::throw_error() {
 }
 
 bool EventLoop::Impl::run_once(bool wait) {
-  run_posted();
+  // What was posted may be what the caller waits for: then the events are only looked at.
+  const bool ran = run_posted();
   throw_error();
-  // Without something posted by a callback just now, which must not wait for an event.
-  const bool more = uv_run(&loop, wait && !has_posted() ? UV_RUN_ONCE : UV_RUN_NOWAIT) != 0;
+  const bool more = uv_run(&loop, wait && !ran ? UV_RUN_ONCE : UV_RUN_NOWAIT) != 0;
   throw_error();
   return more || has_posted();
 }

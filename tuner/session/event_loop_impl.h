@@ -40,7 +40,7 @@ struct EventLoop::Impl {
     }
   }
   bool run_once(bool wait);  // false if nothing is left to wait for
-  void run_posted();
+  bool run_posted();       // false if there was nothing
   bool has_posted();
   void throw_error();
 };

@@ -35,6 +35,8 @@ constexpr double kKillSeconds = 2;
 constexpr double kShutDownSeconds = 1;
 // A dying process closes its channel before it is gone; releasing a GPU takes a while.
 constexpr double kClosedSeconds = 2;
+// Not 0: libuv would fire the timer again before it looks at the channel.
+constexpr double kSecondLookSeconds = 0.001;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 
 void kill_group(int pid, int signal) {
@@ -346,7 +348,7 @@ void WorkerProcess::State::deadline_expired() {
   // When the coordinator itself was busy, the answer may be waiting already: the loop looks at the channel once more first.
   if (!deadline_passed) {
     deadline_passed = true;
-    deadline.start(0);
+    deadline.start(kSecondLookSeconds);
     return;
   }
   give_up(LostReason::Kind::deadline, "");

@@ -1,0 +1,237 @@
+#include "session/compile_pool.h"
+
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "process_test_support.h"
+
+namespace tunebook {
+namespace {
+
+constexpr double kPatience = 20;
+
+CompilePoolOptions pool_options(int workers, const std::string& how_it_starts = "") {
+  CompilePoolOptions options;
+  options.worker = fake_worker(WorkerRole::compiler, how_it_starts);
+  options.workers = workers;
+  options.timeout_s = kPatience;
+  options.start_timeout_s = kPatience;
+  return options;
+}
+
+struct Harness {
+  explicit Harness(CompilePoolOptions options) : pool(loop, std::move(options)) {}
+  CompilePool::JobId submit(std::int64_t id, const std::string& how, int priority = 0) {
+    CompileRequest request;
+    request.id = id;
+    request.source.text = "artifact " + std::to_string(id);
+    request.arch = how;
+    return pool.submit(std::move(request), priority, [this](CompileResult result) {
+      order.push_back(result.reply.id);
+      results[result.reply.id] = std::move(result);
+    });
+  }
+  bool wait(std::size_t count) {
+    return loop.run_until([this, count] { return order.size() >= count; }, kPatience) && order.size() == count;
+  }
+
+  EventLoop loop;
+  CompilePool pool;
+  std::vector<std::int64_t> order;
+  std::map<std::int64_t, CompileResult> results;
+};
+
+using CompilePoolTest = ProcessTest;
+
+TEST_F(CompilePoolTest, AnswersEveryJobOnce) {
+  Harness harness(pool_options(3));
+  EXPECT_EQ(harness.pool.statistics().workers, 0);  // none before the first use
+  for (std::int64_t id = 100; id < 150; ++id) harness.submit(id, id % 5 == 0 ? "cached" : "ok");
+  ASSERT_TRUE(harness.wait(50));
+  for (std::int64_t id = 100; id < 150; ++id) {
+    EXPECT_EQ(harness.results[id].reply.artifact, "artifact " + std::to_string(id));
+    EXPECT_EQ(harness.results[id].environment_error, "");
+  }
+  const CompileStatistics statistics = harness.pool.statistics();
+  EXPECT_EQ(statistics.finished, 50);
+  EXPECT_EQ(statistics.cached, 10);
+  EXPECT_EQ(statistics.busy, 0);
+  EXPECT_EQ(statistics.workers, 3);
+  EXPECT_DOUBLE_EQ(statistics.compile_seconds, 25);
+  EXPECT_EQ(harness.pool.hello().value().toolchain, "fake 1.0");
+}
+
+TEST_F(CompilePoolTest, HigherPriorityFirstThenInOrder) {
+  Harness harness(pool_options(1));
+  harness.submit(1, "ok");
+  harness.submit(2, "ok");
+  harness.submit(3, "ok", 5);
+  harness.submit(4, "ok", -1);
+  harness.submit(5, "ok", 5);
+  ASSERT_TRUE(harness.wait(5));
+  EXPECT_EQ(harness.order, (std::vector<std::int64_t>{3, 5, 1, 2, 4}));
+}
+
+TEST_F(CompilePoolTest, FaultsCostOneJobEach) {
+  CompilePoolOptions options = pool_options(2);
+  options.timeout_s = 1;
+  Harness harness(options);
+  const std::vector<std::string> faults = {"hang", "kill", "segv", "exit", "not MessagePack", "stop"};
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    harness.submit(static_cast<std::int64_t>(i), faults[i]);
+    harness.submit(static_cast<std::int64_t>(i) + 100, "ok");
+  }
+  ASSERT_TRUE(harness.wait(2 * faults.size()));
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    EXPECT_EQ(harness.results[static_cast<std::int64_t>(i) + 100].reply.outcome, Outcome::ok);
+  }
+  EXPECT_EQ(harness.results[0].reply.outcome, Outcome::compile_timeout);
+  EXPECT_EQ(harness.results[0].reply.message, "the compiler did not finish within 1 s");
+  EXPECT_EQ(harness.results[1].reply.outcome, Outcome::compile_error);
+  EXPECT_EQ(harness.results[1].reply.message, "the compiler was killed by signal 9 (out of memory?)");
+  EXPECT_EQ(harness.results[2].reply.outcome, Outcome::compile_error);
+  EXPECT_TRUE(harness.results[2].reply.message.starts_with("the compiler crashed (signal 11)"));
+  EXPECT_EQ(harness.results[3].reply.message, "the compiler ended with exit code 7:\ncannot go on");
+  EXPECT_EQ(harness.results[4].reply.outcome, Outcome::compile_error);
+  EXPECT_EQ(harness.results[5].reply.outcome, Outcome::compile_timeout);
+  EXPECT_EQ(harness.pool.statistics().workers_lost, 6);
+  EXPECT_EQ(harness.pool.statistics().timed_out, 2);
+  EXPECT_EQ(harness.pool.statistics().workers, 2);
+}
+
+TEST_F(CompilePoolTest, JobsFailWhenNoWorkerCanStart) {
+  CompilePoolOptions missing = pool_options(2);
+  missing.worker.program = "/nonexistent/worker";
+  CompilePoolOptions useless = pool_options(2, "no gpu");
+  CompilePoolOptions dying = pool_options(2, "exit");
+  const std::vector<std::pair<CompilePoolOptions, std::string>> cases = {
+      {missing, "/nonexistent/worker"}, {useless, "there is no such device"}, {dying, "cannot go on"}};
+  for (const auto& [options, expected] : cases) {
+    SCOPED_TRACE(expected);
+    Harness harness(options);
+    harness.submit(1, "ok");
+    harness.submit(2, "ok");
+    ASSERT_TRUE(harness.wait(2));
+    EXPECT_NE(harness.results[1].environment_error.find(expected), std::string::npos)
+        << harness.results[1].environment_error;
+    harness.submit(3, "ok");  // also later ones
+    ASSERT_TRUE(harness.wait(3));
+    EXPECT_NE(harness.results[3].environment_error, "");
+  }
+}
+
+TEST_F(CompilePoolTest, PauseLetsTheRunningEndAndResumeGoesOn) {
+  Harness harness(pool_options(2));
+  harness.submit(0, "ok");
+  ASSERT_TRUE(harness.wait(1));
+  for (std::int64_t id = 1; id <= 6; ++id) harness.submit(id, "sleep 60");
+  ASSERT_TRUE(harness.loop.run_until([&] { return harness.pool.statistics().busy > 0; }, kPatience));
+  const int running = harness.pool.statistics().busy;
+  bool quiet = false;
+  harness.pool.pause([&] { quiet = true; });
+  EXPECT_FALSE(quiet);
+  ASSERT_TRUE(harness.loop.run_until([&] { return quiet; }, kPatience));
+  EXPECT_EQ(harness.pool.statistics().busy, 0);
+  EXPECT_EQ(harness.order.size(), 1u + static_cast<std::size_t>(running));
+  harness.loop.run_until([] { return false; }, 0.1);
+  EXPECT_EQ(harness.order.size(), 1u + static_cast<std::size_t>(running));
+
+  quiet = false;
+  harness.pool.pause([&] { quiet = true; });  // nothing runs
+  ASSERT_TRUE(harness.loop.run_until([&] { return quiet; }, kPatience));
+  harness.pool.pause([] { FAIL() << "resumed before it was told"; });
+  harness.pool.resume();
+  EXPECT_TRUE(harness.wait(7));
+}
+
+TEST_F(CompilePoolTest, StoppedCompilesStandStillAndGoOn) {
+  CompilePoolOptions options = pool_options(2);
+  options.timeout_s = 1;
+  Harness harness(options);
+  for (std::int64_t id = 1; id <= 4; ++id) harness.submit(id, "sleep 50");
+  ASSERT_TRUE(harness.loop.run_until([&] { return harness.pool.statistics().busy == 2; }, kPatience));
+  harness.pool.stop_running();
+  harness.loop.run_until([] { return false; }, 1.3);  // longer than the deadline
+  EXPECT_TRUE(harness.order.empty());
+  harness.pool.continue_running();
+  ASSERT_TRUE(harness.wait(4));
+  for (std::int64_t id = 1; id <= 4; ++id) EXPECT_EQ(harness.results[id].reply.outcome, Outcome::ok);
+}
+
+TEST_F(CompilePoolTest, CancelledJobsAreNotAnswered) {
+  Harness harness(pool_options(1));
+  harness.submit(1, "ok");
+  const CompilePool::JobId second = harness.submit(2, "ok");
+  EXPECT_TRUE(harness.pool.cancel(second));
+  EXPECT_FALSE(harness.pool.cancel(second));
+  ASSERT_TRUE(harness.wait(1));
+  harness.submit(3, "ok");
+  harness.submit(4, "ok");
+  EXPECT_EQ(harness.pool.cancel_queued(), 2u);
+  harness.loop.run_until([] { return false; }, 0.05);
+  EXPECT_EQ(harness.order, (std::vector<std::int64_t>{1}));
+}
+
+TEST_F(CompilePoolTest, ACallbackMaySubmitTheNextJob) {
+  EventLoop loop;
+  CompilePool pool(loop, pool_options(2));
+  int done = 0;
+  CompilePool::Callback next = [&](CompileResult) {
+    if (++done < 20) pool.submit(CompileRequest{}, 0, next);
+  };
+  pool.submit(CompileRequest{}, 0, next);
+  EXPECT_TRUE(loop.run_until([&] { return done == 20; }, kPatience));
+}
+
+TEST_F(CompilePoolTest, DestroyedWhileBusyItLeavesNoChild) {
+  Harness harness(pool_options(3));
+  for (std::int64_t id = 1; id <= 5; ++id) harness.submit(id, id == 1 ? "ok" : "hang");
+  ASSERT_TRUE(harness.wait(1));
+}
+
+// The coordinator dies as by kill -9, with workers idle, in a compile and not yet ready: all of them go, too.
+TEST_F(CompilePoolTest, WorkersDieWithAKilledCoordinator) {
+  int pids[2];
+  ASSERT_EQ(::pipe(pids), 0);
+  const pid_t coordinator = ::fork();
+  if (coordinator == 0) {
+    EventLoop loop;
+    std::vector<std::unique_ptr<WorkerProcess>> workers;
+    for (const std::string how : {"", "busy", "hang"}) {
+      WorkerCallbacks callbacks;
+      const std::size_t index = workers.size();
+      callbacks.on_hello = [&workers, how, index](const Hello&) {
+        CompileRequest request;
+        request.arch = "hang";
+        if (how == "busy") workers[index]->send(request);
+      };
+      workers.push_back(std::make_unique<WorkerProcess>(loop, fake_worker(WorkerRole::compiler, how), callbacks, kPatience));
+    }
+    loop.run_until([&] { return workers[0]->ready() && workers[1]->busy(); }, kPatience);
+    for (const auto& worker : workers) {
+      const int pid = worker->pid();
+      if (::write(pids[1], &pid, sizeof pid) < 0) ::_exit(1);
+    }
+    loop.run();
+    ::_exit(0);
+  }
+  std::vector<int> found(3, -1);
+  for (int& pid : found) ASSERT_EQ(::read(pids[0], &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
+  ::kill(coordinator, SIGKILL);
+  EXPECT_TRUE(reap_orphan(coordinator));
+  for (const int pid : found) EXPECT_TRUE(reap_orphan(pid)) << pid;
+  ::close(pids[0]);
+  ::close(pids[1]);
+}
+
+}  // namespace
+}  // namespace tunebook

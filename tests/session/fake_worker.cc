@@ -1,0 +1,136 @@
+// A worker that misbehaves on demand. How it starts is told by $FAKE_START, what a compile does by the request's arch, what
+// a run does by the display name of the first problem of its set-up.
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "worker/channel.h"
+#include "worker/worker_main.h"
+
+namespace {
+
+using namespace tunebook;
+
+constexpr int kFd = 3;
+
+[[noreturn]] void hang() {
+  for (;;) ::pause();
+}
+
+void write_raw(std::string_view bytes) {
+  if (::write(kFd, bytes.data(), bytes.size()) < 0) std::perror("write");
+}
+
+// Forks a process that ignores the polite signals, as a compiler's children might.
+void start_child() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGTERM, SIG_IGN);
+    hang();
+  }
+  std::fprintf(stderr, "child %d\n", static_cast<int>(child));
+}
+
+void misbehave(const std::string& how) {
+  if (how == "hang") hang();
+  if (how == "hang with child") {
+    start_child();
+    hang();
+  }
+  if (how == "crash with child") {
+    start_child();
+    ::raise(SIGSEGV);
+  }
+  if (how == "exit") {
+    std::fprintf(stderr, "cannot go on\n");
+    std::_Exit(7);
+  }
+  if (how == "abort") {
+    std::signal(SIGABRT, SIG_DFL);
+    ::raise(SIGABRT);
+  }
+  if (how == "segv") {
+    std::signal(SIGSEGV, SIG_DFL);
+    ::raise(SIGSEGV);
+  }
+  if (how == "kill") ::raise(SIGKILL);
+  if (how == "stop") ::raise(SIGSTOP);
+  if (how == "not MessagePack") write_raw(std::string_view("\x02\0\0\0\xc1\xc1", 6));
+  if (how == "too long") write_raw("\xff\xff\xff\xff");
+  if (how == "wrong id") write_message(kFd, encode(Reply{CompileReply{}}));
+  if (how == "wrong type") write_message(kFd, encode(Reply{SetupReply{}}));
+  if (how == "unknown type") write_message(kFd, nlohmann::json{{"type", "dance"}});
+  if (how == "second hello") write_message(kFd, encode(Reply{Hello{}}));
+  if (how == "close") {
+    ::shutdown(kFd, SHUT_WR);
+    hang();
+  }
+  if (how == "endless output") {
+    const std::string line(1023, 'x');
+    for (;;) std::fprintf(stderr, "%s\n", line.c_str());
+  }
+  if (how.starts_with("sleep ")) std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(how.substr(6))));
+}
+
+Hello start(WorkerRole role) {
+  const char* how = std::getenv("FAKE_START");
+  Hello hello;
+  hello.role = role;
+  hello.toolchain = "fake 1.0";
+  hello.environment = {{"stdin", static_cast<int>(::getchar())}};
+  if (how == nullptr) return hello;
+  if (how == std::string_view("no gpu")) hello.error = "there is no such device";
+  if (how == std::string_view("other role")) {
+    hello.role = role == WorkerRole::runner ? WorkerRole::compiler : WorkerRole::runner;
+  }
+  if (how == std::string_view("other version")) ++hello.protocol;
+  misbehave(how);
+  return hello;
+}
+
+class FakeCompiler : public CompilerBackend {
+ public:
+  Hello hello() override { return start(WorkerRole::compiler); }
+  CompileReply compile(const CompileRequest& request) override {
+    misbehave(request.arch);
+    CompileReply reply;
+    reply.artifact = request.source.text;
+    reply.seconds = 0.5;
+    reply.cached = request.arch == "cached";
+    return reply;
+  }
+};
+
+class FakeRunner : public RunnerBackend {
+ public:
+  Hello hello() override { return start(WorkerRole::runner); }
+  SetupReply setup(const SetupRequest& request, const StageCallback& stage) override {
+    for (const ProblemSetup& problem : request.problems) {
+      stage(problem.display);
+      misbehave(problem.display);
+    }
+    return {};
+  }
+  RunReply run(const RunRequest&, const StageCallback&) override { return {}; }
+  InterleaveReply interleave(const InterleaveRequest&, const StageCallback&) override { return {}; }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  BackendFactory factory;
+  factory.compiler = [] { return std::make_unique<FakeCompiler>(); };
+  factory.runner = [](const std::string&) { return std::make_unique<FakeRunner>(); };
+  return worker_main(argc, argv, factory);
+}
