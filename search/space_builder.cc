@@ -92,11 +92,9 @@ SpaceBuilder::SpaceBuilder(const SpaceDefinition& definition, const KeyLayout& l
 // with a single parameter.
 void SpaceBuilder::bind_constants_and_filter() {
   std::vector<bool> reported(definition_.constraints.size(), false);
+  for (std::size_t i = 0; i < domains_.size(); ++i) bind_if_constant(i);
   for (bool changed = true; changed && !empty_;) {
     changed = false;
-    for (std::size_t i = 0; i < domains_.size(); ++i) {
-      if (domains_[i].size() == 1) scope_[static_cast<std::size_t>(definition_.slots[i])] = scalars_[i][domains_[i][0]];
-    }
     for (std::size_t c = 0; c < settled_.size() && !empty_; ++c) {
       if (settled_[c] || reported[c]) continue;
       std::erase_if(parameters_[c], [&](std::size_t i) { return domains_[i].size() == 1; });
@@ -110,6 +108,11 @@ void SpaceBuilder::bind_constants_and_filter() {
       }
     }
   }
+}
+
+void SpaceBuilder::bind_if_constant(std::size_t parameter) {
+  if (domains_[parameter].size() != 1) return;
+  scope_[static_cast<std::size_t>(definition_.slots[parameter])] = scalars_[parameter][domains_[parameter][0]];
 }
 
 void SpaceBuilder::check_constant(std::size_t constraint) {
@@ -136,6 +139,7 @@ bool SpaceBuilder::filter_domain(std::size_t constraint, std::size_t parameter) 
   });
   settled_[constraint] = !fails;
   empty_ = domain.empty();
+  bind_if_constant(parameter);
   return removed > 0;
 }
 

