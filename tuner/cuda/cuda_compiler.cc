@@ -1,8 +1,17 @@
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +27,7 @@
 #include "worker/artifact_cache.h"
 
 namespace tunebook {
+namespace fs = std::filesystem;
 namespace {
 
 // Part of every cache key: raise it when the meaning of an entry or of a built-in header changes.
@@ -83,6 +93,46 @@ class NvrtcProgram {
   nvrtcResult result_ = NVRTC_SUCCESS;
 };
 
+// A folder for NVRTC's precompiled headers (some megabytes each), which a process can use only itself. NVRTC removes them at its end;
+// what a killed worker left is removed by the next one on this host.
+class PrecompiledHeaders {
+ public:
+  PrecompiledHeaders() {
+    const fs::path root = ArtifactCache::root();
+    if (root.empty()) return;
+    char host[256] = "";
+    ::gethostname(host, sizeof host - 1);
+    const std::string prefix = fmt::format("{}-", host);
+    std::error_code error;
+    for (fs::directory_iterator it(root / "pch", error), end; !error && it != end; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      pid_t owner = 0;
+      if (!name.starts_with(prefix)) continue;
+      const auto parsed = std::from_chars(name.data() + prefix.size(), name.data() + name.size(), owner);
+      if (parsed.ec == std::errc{} && owner > 0 && ::kill(owner, 0) != 0 && errno == ESRCH) {
+        std::error_code ignored;  // another worker may be at it too
+        fs::remove_all(it->path(), ignored);
+      }
+    }
+    static std::atomic<int> count{0};
+    const fs::path folder = root / "pch" / fmt::format("{}{}-{}", prefix, ::getpid(), count++);
+    ::mkdir((root / "pch").c_str(), 0700);
+    if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) path_ = folder;
+  }
+  ~PrecompiledHeaders() {
+    if (path_.empty()) return;
+    std::error_code ignored;  // the next worker tries again
+    fs::remove_all(path_, ignored);
+  }
+  PrecompiledHeaders(const PrecompiledHeaders&) = delete;
+  PrecompiledHeaders& operator=(const PrecompiledHeaders&) = delete;
+  // Empty if there is no such folder: then none are used.
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
 bool starts_with_any(const std::vector<std::string>& options, const std::vector<std::string>& beginnings) {
   for (const std::string& option : options) {
     for (const std::string& beginning : beginnings) {
@@ -109,6 +159,7 @@ class CudaCompiler : public CompilerBackend {
       for (const auto& folder : nvrtc_->include_folders()) include_options_.push_back("-I" + folder.string());
       identity_ = nvrtc_->identity();
       cache_ = std::make_unique<ArtifactCache>("cubin", "cubin");
+      headers_.emplace();
     } catch (const EnvironmentError& error) {
       error_ = error.what();
     }
@@ -186,7 +237,10 @@ class CudaCompiler : public CompilerBackend {
     std::vector<std::string> reporting = options;
     reporting.emplace_back("-Xptxas=-v");
     const bool angle_include = request.source.text.find("#include <") != std::string::npos;
-    if (angle_include && request.instantiation.defines.empty()) reporting.insert(reporting.end(), {"-pch", "-pch-messages=false"});
+    if (angle_include && request.instantiation.defines.empty() && !headers_->path().empty()) {
+      // 629: a precompiled header of other options is there too.
+      reporting.insert(reporting.end(), {"-pch", "-pch-dir=" + headers_->path().string(), "-pch-messages=false", "-diag-suppress=629"});
+    }
     std::vector<std::string> minimal = reporting;
     minimal.emplace_back("-minimal");
 
@@ -246,7 +300,8 @@ class CudaCompiler : public CompilerBackend {
   }
 
   std::unique_ptr<NvrtcLibrary> nvrtc_;
-  std::unique_ptr<ArtifactCache> cache_;
+  std::unique_ptr<ArtifactCache> cache_;  // made first: refuses a folder that is not private
+  std::optional<PrecompiledHeaders> headers_;
   std::vector<std::string> include_options_;
   std::string identity_;
   std::string error_;

@@ -1,6 +1,7 @@
 #include "cuda/problem_buffers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -270,6 +271,7 @@ std::string ProblemBuffers::element_text(const Bound& bound, Slot slot, std::uin
     return bound.setup.dtype == DType::i64 ? fmt::format("{}", static_cast<std::int64_t>(value)) : fmt::format("{}", value);
   }
   const double value = load_as_double(bound.setup.dtype, raw.data());
+  if (std::isnan(value)) return "nan";  // the sign of a NaN says nothing
   // As many digits as tell two neighbours apart.
   const int digits = bound.setup.dtype == DType::f64 ? 17 : bound.setup.dtype == DType::f32 ? 9 : is_floating(bound.setup.dtype) ? 5 : 17;
   return fmt::format("{:.{}g}", value, digits);
