@@ -70,7 +70,7 @@ int run_space(const Options& options) {
     nlohmann::ordered_json unused = nlohmann::ordered_json::object();
     for (const auto& [name, values] : explanation.unused_values) {
       nlohmann::ordered_json list = nlohmann::ordered_json::array();
-      for (const Value& value : values) list.push_back(to_json_value(value));
+      for (const Value& value : values) list.push_back(nlohmann::ordered_json(to_json_value(value)));
       unused[name] = list;
     }
     print_json({{"target", options.target}, {"cartesian", space.cartesian_size_text()}, {"valid", space.size()},

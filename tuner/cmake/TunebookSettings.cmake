@@ -45,3 +45,10 @@ function(tunebook_box name)
   target_include_directories(tunebook_${name} PUBLIC "$<BUILD_INTERFACE:${parent}>")
   target_link_libraries(tunebook_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} tunebook_settings)
 endfunction()
+
+# g++ 12 sees an overlapping copy in std::string's own operator+ (GCC bug 105651).
+function(tunebook_quiet_restrict target)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  endif()
+endfunction()

@@ -114,7 +114,7 @@ struct DeviceExecutor::Impl {
     callbacks.on_dead = [this](const std::string& error) { runner_error = error; };
     Runner::Limits limits;
     limits.step_s = options.run_timeout_s;
-    runner = std::make_unique<Runner>(loop, command_for(kind, choice.argument), limits, std::move(callbacks));
+    runner = std::make_unique<Runner>(loop, command_for(kind, choice.text()), limits, std::move(callbacks));
     pool->start();
     loop.run_until([this] { return !runner_error.empty() || (runner->hello() && pool->hello()); }, kHelloSeconds);
     if (!runner_error.empty()) return runner_error;
@@ -375,7 +375,7 @@ struct DeviceExecutor::Impl {
       result.message = outcome_of_loss(reason).message;
       over = true;
     };
-    WorkerCommand command = command_for(kind_name(device.kind), device.argument);
+    WorkerCommand command = command_for(kind_name(device.kind), device.text());
     command.role = WorkerRole::runner;
     worker = std::make_unique<WorkerProcess>(loop, command, std::move(callbacks));
     loop.run_until([&] { return over; });

@@ -28,7 +28,7 @@ DeviceListing probe(const std::string& kind, const std::string& index) {
   WorkerCommand command;
   command.program = worker_program(kind);
   command.role = WorkerRole::runner;
-  command.device = index;
+  command.device = listing.id;
   const WorkerProcess worker(loop, command, std::move(callbacks));
   loop.run_until([&] { return over; });
   return listing;

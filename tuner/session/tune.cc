@@ -76,13 +76,20 @@ class TuneSession {
   // A finished session of equal identity: its own trials and winner are the result, nothing runs.
   TuneResult result_from_book() {
     result_.from_book = true;
-    for (const TrialRecord& trial : store_.session_trials(session_.id)) count(trial);
+    for (const auto& [outcome, trials] : store_.session_outcomes(session_.id)) result_.outcomes[outcome] = trials;
+    for (const auto& [name, configuration] : subject_.presets) {
+      if (auto trial = store_.find_trial(context_, subject_.problem, configuration)) {
+        result_.presets.push_back({name, std::move(*trial)});
+      }
+    }
     result_.winner = store_.session_winner(session_.id);
     result_.clock.start = seconds_between(process_start_, Clock::now());
     return std::move(result_);
   }
 
+  // With --remeasure the book's trials do not count, but those of this session's interrupted runs do.
   void load_earlier_trials() {
+    if (!options_.remeasure) return;
     for (TrialRecord& trial : store_.session_trials(session_.id)) {
       std::string key = trial.configuration.canonical();
       earlier_.emplace(std::move(key), std::move(trial));
@@ -164,23 +171,21 @@ class TuneSession {
       if (!known_.insert(key).second) return;  // two presets may be one configuration
     }
     in_flight_.emplace(order, from_strategy);
-    if (const auto earlier = earlier_.find(key); earlier != earlier_.end()) {
-      TrialRecord record = earlier->second;
-      record.order = order;
-      finish_trial(std::move(record), true);
+    if (auto known = known_trial(key, configuration)) {
+      known->order = order;
+      known->origin = origin;
+      known->reused = true;
+      store_.record_trial(session_.id, context_, subject_.problem, *known);  // nothing, if it is this session's own
+      finish_trial(std::move(*known), true);
       return;
     }
-    if (!options_.remeasure) {
-      if (auto found = store_.find_trial(context_, subject_.problem, configuration)) {
-        found->order = order;
-        found->origin = origin;
-        found->reused = true;
-        store_.record_trial(session_.id, context_, subject_.problem, *found);
-        finish_trial(std::move(*found), true);
-        return;
-      }
-    }
     executor_.submit({order, origin, configuration, from_strategy});
+  }
+
+  std::optional<TrialRecord> known_trial(const std::string& key, const Configuration& configuration) const {
+    if (!options_.remeasure) return store_.find_trial(context_, subject_.problem, configuration);
+    const auto earlier = earlier_.find(key);
+    return earlier == earlier_.end() ? std::nullopt : std::optional<TrialRecord>(earlier->second);
   }
 
   void finish_trial(TrialRecord record, bool from_book) {
@@ -319,7 +324,7 @@ class TuneSession {
   TrialContext context_;
   SessionRecord session_;
   std::unique_ptr<Strategy> strategy_;
-  std::unordered_map<std::string, TrialRecord> earlier_;   // of the interrupted runs of this session
+  std::unordered_map<std::string, TrialRecord> earlier_;   // --remeasure: of the interrupted runs of this session
   std::unordered_set<std::string> known_;                  // presets and standing winner, canonical
   std::unordered_map<std::int64_t, bool> in_flight_;       // order -> from the strategy
   std::size_t known_in_flight_ = 0;

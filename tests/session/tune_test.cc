@@ -1,0 +1,186 @@
+// Sessions over recordings: budgets, resuming, determinism, the order in which a strategy is told.
+#include "session/tune.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "session/replay_executor.h"
+#include "support/synthetic_recording.h"
+
+namespace tunebook {
+namespace {
+
+class TuneTest : public ::testing::Test {
+ protected:
+  TuneTest() : folder_(std::filesystem::temp_directory_path() / ("tunebook_tune_" + std::to_string(getpid()) + "_" +
+                                                                 ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    recording_.emplace(Recording::load(test::write_synthetic_recording(folder_, "made_up", 7, 600)));
+    space_.emplace(recording_->space());
+    subject_ = replay_subject(*recording_, "");
+    options_.budget = Budget::parse("100");
+    options_.seed = 3;
+  }
+  ~TuneTest() override { std::filesystem::remove_all(folder_); }
+
+  TuneResult run(const std::string& book = "book.db", const TuneObserver& observer = {}) {
+    ReplayExecutor executor(*recording_);
+    Store store(folder_ / book);
+    return tune(subject_, *space_, options_, executor, store, observer, std::chrono::steady_clock::now());
+  }
+  static std::int64_t total(const TuneResult& result) {
+    std::int64_t sum = 0;
+    for (const auto& [outcome, count] : result.outcomes) sum += count;
+    return sum;
+  }
+  double best_recorded() const {
+    double best = 1e300;
+    for (std::uint64_t i = 0; i < recording_->size(); ++i) {
+      const auto entry = recording_->entry(i);
+      if (entry.outcome == Outcome::ok && entry.time_us) best = std::min(best, *entry.time_us);
+    }
+    return best;
+  }
+
+  std::filesystem::path folder_;
+  std::optional<Recording> recording_;
+  std::optional<SearchSpace> space_;
+  TuneSubject subject_;
+  TuneOptions options_;
+};
+
+TEST_F(TuneTest, ExhaustiveFindsTheBestAndCountsEveryOutcome) {
+  options_.strategy = "exhaustive";
+  options_.budget = Budget::parse("all");
+  const TuneResult result = run();
+  EXPECT_EQ(total(result), 600);
+  EXPECT_EQ(result.measured, 600);
+  ASSERT_TRUE(result.winner);
+  EXPECT_DOUBLE_EQ(result.winner->median_us, best_recorded());
+  std::int64_t failures = 0;
+  for (std::uint64_t i = 0; i < recording_->size(); ++i) failures += has_time(recording_->entry(i).outcome) ? 0 : 1;
+  EXPECT_GT(failures, 0);
+  EXPECT_EQ(total(result) - result.outcomes.at(Outcome::ok), failures);
+}
+
+TEST_F(TuneTest, BudgetInTrialsAndShareIsMetExactly) {
+  EXPECT_EQ(total(run("a.db")), 100);
+  options_.budget = Budget::parse("5%");
+  EXPECT_EQ(total(run("b.db")), 30);
+  options_.budget = Budget::parse("100000");
+  EXPECT_EQ(total(run("c.db")), 600);  // ends with the space
+}
+
+TEST_F(TuneTest, TheSameCommandAgainMeasuresNothing) {
+  const TuneResult first = run();
+  const TuneResult second = run();
+  EXPECT_EQ(first.measured, 100);
+  EXPECT_TRUE(second.from_book);
+  EXPECT_EQ(second.measured, 0);
+  EXPECT_EQ(second.session_id, first.session_id);
+  EXPECT_EQ(second.outcomes, first.outcomes);
+  ASSERT_TRUE(second.winner);
+  EXPECT_EQ(second.winner->configuration, first.winner->configuration);
+  EXPECT_DOUBLE_EQ(second.winner->median_us, first.winner->median_us);
+
+  options_.remeasure = true;
+  const TuneResult third = run();
+  EXPECT_EQ(third.measured, 101);  // the standing winner comes first, outside the budget
+  EXPECT_NE(third.session_id, first.session_id);
+}
+
+TEST_F(TuneTest, AnotherSessionTakesKnownTrialsFromTheBook) {
+  options_.strategy = "exhaustive";
+  options_.budget = Budget::parse("all");
+  run();
+  options_.strategy = "random";
+  options_.budget = Budget::parse("50");
+  const TuneResult result = run();
+  EXPECT_FALSE(result.from_book);
+  EXPECT_EQ(result.measured, 0);
+  EXPECT_EQ(result.proposals, 50);  // they count towards the budget
+}
+
+TEST_F(TuneTest, SameSeedSameSessionAnotherSeedAnother) {
+  const TuneResult a = run("a.db"), b = run("b.db");
+  const auto proposals = [&](const std::string& book, const std::string& session) {
+    std::vector<std::string> list;
+    for (const TrialRecord& trial : Store(folder_ / book).session_trials(session)) list.push_back(trial.configuration.canonical());
+    return list;
+  };
+  const auto first = proposals("a.db", a.session_id);
+  EXPECT_EQ(first, proposals("b.db", b.session_id));
+  EXPECT_EQ(std::set<std::string>(first.begin(), first.end()).size(), 100u);
+  options_.seed = 4;
+  EXPECT_NE(first, proposals("c.db", run("c.db").session_id));
+}
+
+TEST_F(TuneTest, AnInterruptedSessionGoesOnWhereItStopped) {
+  const TuneResult undisturbed = run("whole.db");
+  std::int64_t seen = 0;
+  bool stop = false;
+  TuneObserver observer;
+  observer.trial = [&](const TrialRecord&) { stop = ++seen >= 37; };
+  options_.stop = [&] { return stop; };
+  const TuneResult first = run("parts.db", observer);
+  EXPECT_TRUE(first.interrupted);
+  EXPECT_EQ(first.measured, 37);
+
+  stop = false;
+  options_.stop = nullptr;
+  const TuneResult second = run("parts.db");
+  EXPECT_EQ(second.session_id, first.session_id);
+  EXPECT_EQ(second.measured, 63);
+  EXPECT_EQ(second.outcomes, undisturbed.outcomes);
+  ASSERT_TRUE(second.winner && undisturbed.winner);
+  EXPECT_EQ(second.winner->configuration, undisturbed.winner->configuration);
+  EXPECT_EQ(Store(folder_ / "parts.db").session_trials(second.session_id).size(), 100u);
+}
+
+TEST_F(TuneTest, PresetsComeFirstOutsideTheBudget) {
+  subject_.presets = {{"first", space_->configuration(11)}, {"same", space_->configuration(11)}, {"second", space_->configuration(12)}};
+  const TuneResult result = run();
+  EXPECT_EQ(total(result), 102);
+  EXPECT_EQ(result.proposals, 100);
+  ASSERT_EQ(result.presets.size(), 3u);  // two names of one configuration both have its result
+  const auto trials = Store(folder_ / "book.db").session_trials(result.session_id);
+  EXPECT_EQ(trials[0].origin, "preset:first");
+  EXPECT_EQ(trials[1].origin, "preset:second");
+  EXPECT_EQ(trials[2].origin, "strategy");
+
+  const TuneResult again = run();
+  EXPECT_TRUE(again.from_book);
+  EXPECT_EQ(again.presets.size(), 3u);
+}
+
+TEST_F(TuneTest, TimeBudgetEndsAndKeepsWhatIsFinished) {
+  options_.budget = Budget::parse("1s");
+  const TuneResult result = run();
+  EXPECT_EQ(total(result), 600);  // the space is exhausted first
+  EXPECT_TRUE(result.winner);
+}
+
+TEST_F(TuneTest, WhereNarrowsTheSpaceAndIsPartOfTheSession) {
+  const std::string name = space_->parameters().front().name;
+  const std::string where = name + " == " + to_text(space_->parameters().front().values.front());
+  options_.where = {where};
+  space_.emplace(recording_->space(options_.where));
+  ASSERT_GT(space_->size(), 0u);
+  ASSERT_LT(space_->size(), 600u);
+  options_.budget = Budget::parse("all");
+  const TuneResult result = run();
+  EXPECT_EQ(total(result), static_cast<std::int64_t>(space_->size()));
+}
+
+TEST_F(TuneTest, AnotherProblemThanTheRecordedOneIsRefused) {
+  EXPECT_THROW(replay_subject(*recording_, "n=12345"), InputError);
+}
+
+}  // namespace
+}  // namespace tunebook
