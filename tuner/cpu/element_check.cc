@@ -70,7 +70,8 @@ std::string element_text(DType type, const void* elements, std::int64_t index) {
     std::memcpy(&bits, at, sizeof bits);
     return type == DType::u64 ? fmt::format("{}", bits) : fmt::format("{}", static_cast<std::int64_t>(bits));
   }
-  return fmt::format("{}", load_as_double(type, at));
+  const double value = load_as_double(type, at);
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);  // a NaN's sign means nothing
 }
 
 }  // namespace tunebook

@@ -86,11 +86,7 @@ class Rewriter {
   void emit(std::string_view text) { result_.text += text; }
 
   // The newlines within tokens [begin, end), so that what follows keeps its line.
-  void emit_newlines(std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      result_.text.append(static_cast<std::size_t>(std::count(tokens_[i].text.begin(), tokens_[i].text.end(), '\n')), '\n');
-    }
-  }
+  void emit_newlines(std::size_t begin, std::size_t end) { emit(lines_between(begin, end)); }
 
   std::size_t next_solid(std::size_t i) const {
     for (; i < tokens_.size(); ++i) {
@@ -211,7 +207,7 @@ class Rewriter {
         const std::size_t open = next_solid(i + 1);
         const std::size_t close = token_is(open, "(") ? after_group(open) : kNone;
         if (close == kNone) return std::nullopt;
-        declaration += is_extern_ahead(begin, end) ? newlines_of(i, close) : text_of(i, close);
+        declaration += is_extern_ahead(begin, end) ? lines_between(i, close) : text_of(i, close);
         i = close - 1;
       } else if (token.is("volatile") || token.is("const")) {
         declaration += token.text;
@@ -227,11 +223,12 @@ class Rewriter {
     return false;
   }
 
-  std::string newlines_of(std::size_t begin, std::size_t end) const {
-    std::string text(" ");
-    for (std::size_t i = begin; i < end; ++i) {
-      text.append(static_cast<std::size_t>(std::count(tokens_[i].text.begin(), tokens_[i].text.end(), '\n')), '\n');
-    }
+  static std::string lines_of(std::string_view text) {
+    return std::string(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), '\n');
+  }
+  std::string lines_between(std::size_t begin, std::size_t end) const {
+    std::string text;
+    for (std::size_t i = begin; i < end; ++i) text += lines_of(tokens_[i].text);
     return text;
   }
 
@@ -248,12 +245,11 @@ class Rewriter {
       if (tokens_[i].kind == Kind::identifier) name = i;
     }
     if (name == kNone || bracket == begin) return std::nullopt;
-    for (std::size_t i = begin; i < name; ++i) {
+    for (std::size_t i = begin; i < name; ++i) {  // line ends in it are emitted at the end
       const CudaToken& token = tokens_[i];
       const bool attribute = token.is("__align__") || token.is("alignas") || token.is("__attribute__");
       const std::size_t open = attribute ? next_solid(i + 1) : kNone;
       if (token_is(open, "(") && after_group(open) != kNone) {
-        type += newlines_of(i, after_group(open));
         i = after_group(open) - 1;
       } else if (!token.is("__shared__")) {
         type += text_of(i, i + 1);
@@ -261,30 +257,39 @@ class Rewriter {
     }
     // `T NAME[][N]`: a pointer to rows.
     const std::size_t after_first = next_solid(after_group(bracket));
-    const std::string rows = token_is(after_first, "[") ? text_of(after_first, end) : "";
-    const std::string rest = newlines_of(name, rows.empty() ? end : after_first);
+    const bool has_rows = token_is(after_first, "[");
     const std::string name_text(tokens_[name].text);
+    const std::string newlines = lines_of(qualifiers) + lines_between(begin, end);
+    std::string element = flat(type);
+    if (has_rows) {
+      const std::string row = fmt::format("tunebook_row_{}_{}", file_number_, serial_++);
+      emit(fmt::format("typedef {} {}{}; ", element, row, flat(text_of(after_first, end))));
+      element = row;
+    }
     if (at_namespace_scope()) {
       const std::string getter = fmt::format("tunebook_dynamic_{}_{}", file_number_, serial_++);
-      const std::string row_type = rows.empty() ? type : fmt::format("tunebook_row_{}", getter);
-      if (!rows.empty()) emit(fmt::format("typedef {} {}{};", type, row_type, rows));
-      emit(fmt::format("static inline {}* {}() {{ return ::tunebook_cpu::dynamic_shared<{}>(); }}{}", row_type, getter,
-                       rows.empty() ? flat(type) : row_type, rest));
+      emit(fmt::format("static inline {}* {}() {{ return ::tunebook_cpu::dynamic_shared<{}>(); }}{}", element, getter, element,
+                       newlines));
       namespace_names_[name_text] = getter + "()";
-    } else if (rows.empty()) {
-      emit(fmt::format("{}* {} = ::tunebook_cpu::dynamic_shared<{}>();{}", type, name_text, flat(type), rest));
     } else {
-      const std::string row_type = fmt::format("tunebook_row_{}_{}", file_number_, serial_++);
-      emit(fmt::format("typedef {} {}{}; {}* {} = ::tunebook_cpu::dynamic_shared<{}>();{}", type, row_type, rows, row_type,
-                       name_text, row_type, rest));
+      emit(fmt::format("{}* {} = ::tunebook_cpu::dynamic_shared<{}>();{}", element, name_text, element, newlines));
     }
     return end + 1;
   }
 
-  // Newlines are already emitted once; a second mention of a type must not add any.
-  static std::string flat(std::string text) {
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return text;
+  // Words with one space between: newlines are emitted apart, once.
+  static std::string flat(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+      const bool space = c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\v' || c == '\f' || c == '\\';
+      if (!space) {
+        result += c;
+      } else if (!result.empty() && result.back() != ' ') {
+        result += ' ';
+      }
+    }
+    while (!result.empty() && result.back() == ' ') result.pop_back();
+    return result;
   }
 
   // Names declared by `T A[..], B = x, C`: the last identifier before the first [ , = ; { of each declarator, outside <>.
