@@ -170,10 +170,10 @@ TEST(SearchSpace, FromRowsSortsAndDropsRepeats) {
 }
 
 TEST(SpaceDefinition, BindsProblemAndDeviceAndAddsWhere) {
-  const KernelSpec spec = KernelSpec::parse(parse_json_text(R"({
+  const KernelSpec spec = KernelSpec::parse(parse_json_text(R"json({
     "tunebook": 1, "kernel": "vector_add", "summary": "c = a + b",
     "source": "kernel.cu", "entry": "vector_add", "instantiate": ["T", "BLOCK", "ITEMS"],
-    "problem": {"n": {"default": 4096, "verify": [1]}, "dtype": {"values": ["f32", "f16"], "default": "f32"}},
+    "problem": {"n": {"default": 4096, "verify": [64]}, "dtype": {"values": ["f32", "f16"], "default": "f32"}},
     "parameters": {"BLOCK": {"values": [64, 128, 256, 512]}, "ITEMS": {"values": [1, 2, 4, 8]}},
     "constraints": ["BLOCK * ITEMS <= n", "BLOCK <= device.max_threads_per_block"],
     "presets": {"default": {"BLOCK": 64, "ITEMS": 1}},
@@ -183,7 +183,7 @@ TEST(SpaceDefinition, BindsProblemAndDeviceAndAddsWhere) {
                   {"name": "n", "type": "i64", "value": "n"}],
     "reference": {"source": "reference.cu", "entry": "vector_add_reference", "block": ["256"], "grid": ["ceil_div(n, 256)"]},
     "tolerance": {"f32": {"rel": "2 * eps", "abs": "0"}, "f16": {"rel": "2 * eps", "abs": "0"}}
-  })", "kernel.json"), "kernel.json");
+  })json", "kernel.json"), "kernel.json");
   Device device;
   device.kind = "cuda";
   const auto size = [&](std::int64_t n, const std::vector<std::string>& where) {
