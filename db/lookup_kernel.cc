@@ -1,5 +1,7 @@
 #include "db/lookup_kernel.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "core/error.h"

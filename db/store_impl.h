@@ -1,9 +1,9 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "db/encoding.h"
 #include "db/interner.h"
@@ -22,7 +22,7 @@ inline constexpr int kTrialColumnCount = 25;
 // A SELECT's columns kTrialColumns from `column` on; the configuration is left empty.
 TrialRecord read_trial(const sqlite::Statement::Run& row, int column);
 
-// A connection to an existing path's folder, checked and migrated.
+// Checks, configures and migrates a fresh connection.
 sqlite::Database& prepare_book(sqlite::Database& database);
 
 struct Store::Impl {

@@ -1,6 +1,10 @@
 #include <bit>
 #include <limits>
 #include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 

@@ -1,6 +1,8 @@
-#include <array>
 #include <bit>
+#include <optional>
 #include <random>
+#include <stdexcept>
+#include <string>
 
 #include <fmt/format.h>
 
