@@ -212,13 +212,17 @@ TEST_F(Compiler, DamagedEntriesAreCompiledAgain) {
 
 TEST_F(Compiler, OptionsThatSaveTimeDoNotChangeTheCode) {
   // A kernel with textures switches minimal mode off for the process; the cubin compiled before must equal the one compiled after.
-  const CompileRequest request = compile_request(std::string("#include <cuda_fp16.h>\n") + kVectorAdd, "vector_add<__half, 64, 4>");
+  const CompileRequest request = compile_request(std::string("#include <cuda/std/cstdint>\n#include <cuda_fp16.h>\n") + kVectorAdd, "vector_add<__half, 64, 4>");
   const std::string before = content(compile(request).artifact);
   ASSERT_EQ(compile("extern \"C\" __global__ void k(float* c, cudaTextureObject_t t) { c[0] = tex1Dfetch<float>(t, 3); }", "k").outcome, Outcome::ok);
   std::filesystem::remove_all(cache_.folder() / "cache" / "cubin");
   const CompileReply after = compile(request);
   EXPECT_FALSE(after.cached);
   EXPECT_EQ(content(after.artifact), before);
+  // A macro, even one that is not used, makes precompiled headers useless: without them.
+  CompileRequest plain = request;
+  plain.instantiation.defines = {{"UNUSED", "1"}};
+  EXPECT_EQ(content(compile(plain).artifact), before);
 }
 
 TEST_F(Compiler, EmitGivesPtxAndOptions) {
