@@ -134,14 +134,27 @@ std::vector<Row> device_rows(const KernelTemplate& kernel, const std::string& de
   return rows;
 }
 
-std::vector<std::string> check_declaration(const KernelTemplate& kernel) { return kernel.spec.check_presets(stand_in("sm_90")); }
+struct Declaration {
+  std::vector<std::string> problems;
+  std::vector<std::string> notes;  // worth knowing, no failure
+};
+Declaration check_declaration(const KernelTemplate& kernel) {
+  const Device device = stand_in("sm_90");
+  const std::string file = (kernel.folder / "kernel.json").string();
+  Declaration declaration;
+  for (const std::string& problem : kernel.spec.check_presets(device)) declaration.problems.push_back(file + ": " + problem);
+  for (const std::string& problem : kernel.spec.check_default_on_random_shapes(device)) {
+    declaration.notes.push_back(fmt::format("{}: {}: `best` has no answer for such a shape before it is tuned", file, problem));
+  }
+  return declaration;
+}
 
 std::string known(std::int64_t value) { return value < 0 ? "-" : std::to_string(value); }
 
 int run_check(const Options& options) {
   const auto path = template_search_path(options.templates);
   std::vector<std::string> kernels = options.kernels;
-  std::vector<std::string> problems;
+  std::vector<std::string> problems, notes;
   if (kernels.empty()) {
     for (const TemplateEntry& entry : find_templates(path)) {
       if (entry.error.empty()) {
@@ -157,7 +170,9 @@ int run_check(const Options& options) {
   std::vector<Row> rows;
   for (const std::string& name : kernels) {
     const KernelTemplate kernel = find_template(name, path);
-    for (const std::string& problem : check_declaration(kernel)) problems.push_back(problem);
+    const Declaration declaration = check_declaration(kernel);
+    problems.insert(problems.end(), declaration.problems.begin(), declaration.problems.end());
+    notes.insert(notes.end(), declaration.notes.begin(), declaration.notes.end());
     if (!options.archs.empty()) {
       const auto compiled = compile_rows(kernel, options.archs, options.samples);
       rows.insert(rows.end(), compiled.begin(), compiled.end());
@@ -175,7 +190,7 @@ int run_check(const Options& options) {
       list.push_back({{"kernel", row.kernel}, {"arch", row.arch}, {"dtype", row.dtype}, {"sample", row.what},
                       {"outcome", outcome_name(row.outcome)}, {"resources", row.resources.to_json()}, {"message", row.message}});
     }
-    print_json({{"passed", passed}, {"kernels", kernels}, {"problems", problems}, {"samples", list}});
+    print_json({{"passed", passed}, {"kernels", kernels}, {"problems", problems}, {"notes", notes}, {"samples", list}});
   } else {
     TextTable table;
     table.header = {"kernel", "target", "dtype", "outcome", "registers", "shared", "spills", "sample"};
@@ -188,6 +203,7 @@ int run_check(const Options& options) {
     }
     if (!rows.empty()) fmt::print("{}", table.to_text());
     for (const std::string& problem : problems) fmt::print("{}\n", problem);
+    for (const std::string& note : notes) fmt::print("note: {}\n", note);
     for (const Row& row : rows) {
       if (!row.passed()) fmt::print("\n{} {} {}: {}\n{}\n", row.kernel, row.arch, row.what, outcome_name(row.outcome), row.message);
     }

@@ -183,8 +183,9 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
                                               winner.finalists.empty() ? 1 : winner.finalists.front().process_medians_us.size())});
   if (winner.gflops) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops)});
   if (winner.gbps) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps)});
-  table.rows.push_back({"tie set", fmt::format("{} configuration{} cannot be told apart", winner.tie_set_size(),
-                                               winner.tie_set_size() == 1 ? ": only the winner;  none" : "s")});
+  table.rows.push_back({"tie set", winner.tie_set_size() == 1 ? "none: the winner stands alone"
+                                                               : fmt::format("{} configurations that cannot be told apart",
+                                                                             winner.tie_set_size())});
   fmt::print("{}\n", table.to_text());
   fmt::print("book: {}\n", store.path().string());
 }

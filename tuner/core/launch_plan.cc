@@ -71,6 +71,11 @@ std::string launch_limit_violated(const LaunchShape& shape, std::int64_t static_
     return fmt::format("block of {} threads, the device allows {}", shape.threads(), limits.max_threads_per_block);
   }
   if (std::string violated = extent_violated("grid", shape.grid, limits.max_grid); !violated.empty()) return violated;
+  if (static_shared_bytes > limits.shared_bytes_per_block) {
+    // Only dynamic shared memory can go beyond this, by opting in.
+    return fmt::format("{} bytes of static shared memory per block, the device allows {}", static_shared_bytes,
+                       limits.shared_bytes_per_block);
+  }
   const std::int64_t most = limits.shared_bytes_per_block_optin;
   if (shape.shared_bytes > most || static_shared_bytes > most - shape.shared_bytes) {
     if (static_shared_bytes <= 0) return fmt::format("{} bytes of shared memory per block, the device allows {}", shape.shared_bytes, most);

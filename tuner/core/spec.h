@@ -147,11 +147,13 @@ class KernelSpec {
   // scale = product over floating inputs of their fills' largest magnitudes.
   void bind_tolerance(Scope& scope, const Problem& problem) const;
 
-  // Checks the presets' promises: `default` is valid on the default problem, on every verify problem and on 1,000 random shapes
-  // (a fixed seed; with each data type in turn), every other preset on the default problem. One located message
-  // ("/presets/default: ...") per violation, at most a few per preset. parse() has done this but for the random shapes, and
-  // for `default` only, with generic_device().
+  // Checks that `default` is valid on the default problem and on every verify problem, every other preset on the default problem.
+  // One located message ("/presets/default: ...") per violation, at most a few per preset. parse() has done this for `default`,
+  // with generic_device().
   std::vector<std::string> check_presets(const Device& device) const;
+  // Checks that `default` is valid on 1,000 random shapes (a fixed seed; with each data type in turn), so that a lookup has an
+  // answer for whatever shape. Bundled templates keep this; a kernel that needs divisible sizes cannot.
+  std::vector<std::string> check_default_on_random_shapes(const Device& device) const;
   // A GPU with the smallest limits among those since compute capability 8.0, for checks where no device is known.
   static Device generic_device();
 

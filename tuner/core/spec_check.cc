@@ -199,11 +199,17 @@ std::vector<std::string> KernelSpec::check_presets(const Device& device) const {
     PresetCheck check(*this, device, messages);
     if (preset_name == "default") {
       check_default_on_declared(*this, preset, check);
-      if (check.clean()) check_default_on_random(*this, preset, check);
     } else {
       check.add(preset_name, preset, default_problem());
     }
   }
+  return messages;
+}
+
+std::vector<std::string> KernelSpec::check_default_on_random_shapes(const Device& device) const {
+  std::vector<std::string> messages;
+  PresetCheck check(*this, device, messages);
+  check_default_on_random(*this, *find_preset("default"), check);
   return messages;
 }
 

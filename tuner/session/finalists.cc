@@ -61,6 +61,7 @@ std::vector<TrialRecord> choose_finalists(const std::vector<TrialRecord>& trials
   std::sort(chosen.begin(), chosen.end(), [](const TrialRecord& x, const TrialRecord& y) {
     return *x.median_us != *y.median_us ? *x.median_us < *y.median_us : x.order < y.order;
   });
+  while (!chosen.empty() && *chosen.back().median_us > *chosen.front().median_us * kFinalistMedian) chosen.pop_back();
   if (chosen.size() > static_cast<std::size_t>(std::max(count, 0))) chosen.resize(static_cast<std::size_t>(std::max(count, 0)));
   return chosen;
 }

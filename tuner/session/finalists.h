@@ -13,7 +13,10 @@ namespace tunebook {
 inline constexpr double kTieRatio = 1.005;
 inline constexpr double kTieMedian = 1.01;
 
-// The trials worth a second look: the `count` fastest that are ok.
+// A trial slower than the best of the first pass by this factor is no finalist.
+inline constexpr double kFinalistMedian = 1.25;
+
+// The trials worth a second look: of those that are ok and within kFinalistMedian of the best, the `count` fastest.
 std::vector<TrialRecord> choose_finalists(const std::vector<TrialRecord>& trials, int count);
 
 // Winner and tie set from per-process medians. The tie set holds those whose ratio to the fastest (paired by process, 95 %
