@@ -5,8 +5,10 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
+#include <utility>
 
-#include <stdlib.h>
+#include <stdlib.h>  // mkdtemp
 
 #include "cuda/cuda_backend.h"
 
