@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "db/book_reader.h"
 #include "db/lookup_kernel.h"
 #include "db/lookup_tiers.h"
+#include "db/migrations.h"
 
 namespace tunebook {
 namespace {
@@ -52,11 +54,18 @@ const char* tier_name(Tier tier) {
 
 struct Lookup::Impl {
   Impl(const std::string& book_path, const LookupOptions& options)
-      : brought_spec(parse_brought_spec(options.spec_json)), reader(book_path) {}
+      : brought_spec(parse_brought_spec(options.spec_json)) {
+    if (options.no_book) {
+      empty_book = std::make_unique<sqlite::Database>(":memory:", sqlite::Database::Mode::read_write);
+      migrate(*empty_book, migrations());
+    } else {
+      reader.emplace(book_path);
+    }
+  }
 
   std::optional<Answer> best(const Query& query) {
     const std::lock_guard lock(mutex);
-    return reader.read([&](sqlite::Database& book) -> std::optional<Answer> {
+    const auto ask = [&](sqlite::Database& book) -> std::optional<Answer> {
       const std::vector<KernelVersion> versions = kernel_versions(book, specs, query, brought_spec);
       check_understood(versions);
       for (const TierFunction tier : kTiers) {
@@ -65,13 +74,15 @@ struct Lookup::Impl {
         }
       }
       return std::nullopt;
-    });
+    };
+    return reader ? reader->read(ask) : ask(*empty_book);
   }
 
   std::mutex mutex;  // one connection serves all threads
   std::shared_ptr<const KernelSpec> brought_spec;
   SpecCache specs;
-  BookReader reader;
+  std::optional<BookReader> reader;              // empty with LookupOptions::no_book,
+  std::unique_ptr<sqlite::Database> empty_book;  // which stands for the book then
 };
 
 Lookup::Lookup(const std::string& book_path, LookupOptions options) : impl_(std::make_unique<Impl>(book_path, options)) {}

@@ -242,6 +242,17 @@ TEST_F(LookupTest, ARecordingWithoutADeclarationAnswersExactly) {
   EXPECT_FALSE(best(query(1))) << "there is no preset";
 }
 
+TEST_F(LookupTest, WithoutABookTheSpecAloneAnswers) {
+  LookupOptions options;
+  options.no_book = true;
+  options.spec_json = some_context().kernel_spec.dump();
+  const auto answer = Lookup("/nowhere/book.db", options).best(query());
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->tier, Tier::preset_default);
+  options.spec_json.clear();
+  EXPECT_FALSE(Lookup("/nowhere/book.db", options).best(query()));
+}
+
 TEST_F(LookupTest, SeesWhatALiveStoreWrites) {
   { Store store(file()); }
   const Lookup lookup(file().string());  // while nobody writes
