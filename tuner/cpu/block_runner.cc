@@ -79,6 +79,43 @@ BlockRunner::~BlockRunner() {
   ::sigaltstack(&stack, nullptr);
 }
 
+inline void BlockRunner::select(unsigned thread) {
+  current_ = thread;
+  const Index& index = index_[thread];
+  tunebook_cpu_thread_x = index.x;
+  tunebook_cpu_thread_y = index.y;
+  tunebook_cpu_thread_z = index.z;
+  tunebook_cpu_atomic_budget = kAtomicBudget;
+}
+
+inline void BlockRunner::wake_spinning() {
+  if (spinning_.empty()) return;
+  for (const unsigned thread : spinning_) make_ready(thread);
+  spinning_.clear();
+}
+
+inline void BlockRunner::resume(Fiber& fiber, unsigned thread) {
+  Fiber& self = *running_;
+  running_ = &fiber;
+  select(thread);
+  Fiber::switch_to(self, fiber);
+}
+
+inline void BlockRunner::wait() {
+  parked_[current_] = running_;
+  wake_spinning();
+  if (any_ready()) {
+    const unsigned ready = take_ready();
+    resume(*parked_[ready], ready);
+  } else if (next_ < count_) {
+    Fiber& self = *running_;
+    running_ = &free_fiber();
+    Fiber::switch_to(self, *running_);
+  } else {
+    fail_stuck();
+  }
+}
+
 void BlockRunner::begin(const GridLaunch& launch) {
   launch_ = launch;
   const auto& block = launch.shape.block;
@@ -144,15 +181,6 @@ void BlockRunner::start_threads() {
   }
 }
 
-void BlockRunner::select(unsigned thread) {
-  current_ = thread;
-  const Index& index = index_[thread];
-  tunebook_cpu_thread_x = index.x;
-  tunebook_cpu_thread_y = index.y;
-  tunebook_cpu_thread_z = index.z;
-  tunebook_cpu_atomic_budget = kAtomicBudget;
-}
-
 void BlockRunner::thread_exited() {
   ++exited_;
   const std::size_t warp_index = current_ / 32;
@@ -166,33 +194,6 @@ void BlockRunner::thread_exited() {
     }
   }
   if (waiting_count_ != 0 && waiting_count_ == count_ - exited_) release_barrier();
-}
-
-void BlockRunner::wake_spinning() {
-  for (const unsigned thread : spinning_) make_ready(thread);
-  spinning_.clear();
-}
-
-void BlockRunner::resume(Fiber& fiber, unsigned thread) {
-  Fiber& self = *running_;
-  running_ = &fiber;
-  select(thread);
-  Fiber::switch_to(self, fiber);
-}
-
-void BlockRunner::wait() {
-  parked_[current_] = running_;
-  wake_spinning();
-  if (any_ready()) {
-    const unsigned ready = take_ready();
-    resume(*parked_[ready], ready);
-  } else if (next_ < count_) {
-    Fiber& self = *running_;
-    running_ = &free_fiber();
-    Fiber::switch_to(self, *running_);
-  } else {
-    fail_stuck();
-  }
 }
 
 void BlockRunner::continue_ready() {

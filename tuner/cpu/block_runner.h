@@ -97,13 +97,13 @@ class BlockRunner {
   static void fiber_body(void* self);
   void start_threads();
   void thread_exited();
-  void wait();             // parks the running thread until it is made ready
+  inline void wait();             // parks the running thread until it is made ready
   void continue_ready();   // from a fibre that is not needed any more
-  void resume(Fiber& fiber, unsigned thread);
-  void select(unsigned thread);
+  inline void resume(Fiber& fiber, unsigned thread);
+  inline void select(unsigned thread);
   void make_ready(unsigned thread) { ready_[ready_tail_++ % kMaxThreads] = static_cast<std::uint16_t>(thread); }
   unsigned take_ready() { return ready_[ready_head_++ % kMaxThreads]; }
-  void wake_spinning();
+  inline void wake_spinning();
   bool any_ready() const { return ready_head_ != ready_tail_; }
   void release_barrier();
   void release_meeting(std::size_t warp_index, Meeting& meeting, unsigned except);

@@ -60,7 +60,7 @@ Hello CpuRunner::hello() {
   if (error_.empty()) {
     hello.device = device_;
     hello.toolchain = toolchain_;
-    hello.environment = {{"clock", "thread processor time"}, {"threads", threads_.count()}};
+    hello.environment = {{"clock", "processor time of all threads, shared out evenly over blocks"}, {"threads", threads_.count()}};
   }
   return hello;
 }
@@ -136,7 +136,7 @@ double CpuRunner::launch_once(Candidate& candidate, std::optional<std::uint8_t> 
       if (where.empty() && failure.address != nullptr) message += fmt::format(", address {}", failure.address);
       throw Rejected({failure.outcome, message});
     }
-    total_us += result.longest_cpu_us;
+    total_us += result.time_us;
   }
   return total_us;
 }

@@ -6,35 +6,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <boost/context/detail/fcontext.hpp>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define TUNEBOOK_FIBER_ASAN 1
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define TUNEBOOK_FIBER_TSAN 1
-#endif
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TUNEBOOK_FIBER_ASAN 1
-#endif
-#if __has_feature(thread_sanitizer)
-#define TUNEBOOK_FIBER_TSAN 1
-#endif
-#endif
-
 #ifdef TUNEBOOK_FIBER_ASAN
 #include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
-#ifdef TUNEBOOK_FIBER_TSAN
-#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace tunebook {
 namespace {
-
-namespace context = boost::context::detail;
 
 std::size_t page_bytes() {
   static const std::size_t bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -47,13 +24,8 @@ constexpr std::size_t kColourBytes = 128;
 
 }  // namespace
 
-struct Fiber::Passing {
-  Fiber* from;
-  Fiber* to;
-};
-
 struct FiberEntry {
-  static void start(context::transfer_t transfer) {
+  static void start(boost::context::detail::transfer_t transfer) {
     Fiber::trampoline(transfer.fctx, static_cast<Fiber::Passing*>(transfer.data));
   }
 };
@@ -100,27 +72,7 @@ void Fiber::restart() {
   fake_stack_ = nullptr;
 #endif
   char* const top = mapping_ + mapping_bytes_ - top_offset_;
-  context_ = context::make_fcontext(top, stack_bytes_ - top_offset_, &FiberEntry::start);
-}
-
-void Fiber::switch_to(Fiber& from, Fiber& to) {
-  Passing passing{&from, &to};
-#ifdef TUNEBOOK_FIBER_ASAN
-  __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_bottom_, to.stack_bytes_);
-#endif
-#ifdef TUNEBOOK_FIBER_TSAN
-  __tsan_switch_to_fiber(to.tsan_fiber_, 0);
-#endif
-  const context::transfer_t transfer = context::jump_fcontext(to.context_, &passing);
-  from.resumed(transfer.fctx, *static_cast<Passing*>(transfer.data)->from);
-}
-
-// Runs on the new stack: notes where the previous fibre was left.
-inline void Fiber::resumed(void* previous_context, Fiber& previous) {
-  previous.context_ = previous_context;
-#ifdef TUNEBOOK_FIBER_ASAN
-  __sanitizer_finish_switch_fiber(fake_stack_, &previous.stack_bottom_, &previous.stack_bytes_);
-#endif
+  context_ = boost::context::detail::make_fcontext(top, stack_bytes_ - top_offset_, &FiberEntry::start);
 }
 
 void Fiber::trampoline(void* previous_context, Passing* passing) {

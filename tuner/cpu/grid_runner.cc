@@ -65,7 +65,6 @@ LaunchResult run_grid(WorkerThreads& threads, const GridLaunch& launch) {
     const double used = thread_cpu_us() - before;
     const std::lock_guard lock(progress->mutex);
     LaunchResult& result = progress->result;
-    result.longest_cpu_us = std::max(result.longest_cpu_us, used);
     result.total_cpu_us += used;
     if (!fine && !result.failure) {
       result.failure = runner.failure();
@@ -76,6 +75,10 @@ LaunchResult run_grid(WorkerThreads& threads, const GridLaunch& launch) {
   const std::lock_guard lock(progress->mutex);
   LaunchResult result = progress->result;
   result.wall_us = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - started).count();
+  const std::uint64_t rounds = (progress->blocks + static_cast<std::uint64_t>(threads.count()) - 1) /
+                               static_cast<std::uint64_t>(threads.count());
+  if (progress->blocks != 0)
+    result.time_us = result.total_cpu_us * static_cast<double>(rounds) / static_cast<double>(progress->blocks);
   result.stuck = !all_back;
   return result;
 }
