@@ -113,6 +113,7 @@ inline void BlockRunner::wait() {
     Fiber::switch_to(self, *running_);
   } else {
     fail_stuck();
+    leave_kernel();
   }
 }
 
@@ -205,6 +206,7 @@ void BlockRunner::continue_ready() {
     Fiber::switch_to(*running_, main_);
   } else {
     fail_stuck();
+    leave_kernel();
   }
 }
 
@@ -234,9 +236,10 @@ int BlockRunner::sync_threads(int predicate, int* all, const char* file, int lin
     result = {};
   } else if (line != barrier_line_) {
     const Index& other = index_[waiting_[0]];
-    fail({Outcome::divergent_barrier,
-          fmt::format("{} is at the barrier in {}:{} while thread ({},{},{}) is at the one in {}:{}", place(), file, line, other.x,
-                      other.y, other.z, barrier_file_, barrier_line_)});
+    set_failure({Outcome::divergent_barrier,
+                 fmt::format("{} is at the barrier in {}:{} while thread ({},{},{}) is at the one in {}:{}", place(), file, line,
+                             other.x, other.y, other.z, barrier_file_, barrier_line_)});
+    leave_kernel();
   }
   result.count += predicate != 0;
   result.all &= predicate != 0;
@@ -326,23 +329,26 @@ void BlockRunner::spin() {
   }
 }
 
-void BlockRunner::fail(KernelFailure failure) {
+void BlockRunner::set_failure(KernelFailure failure) {
   failure_ = std::move(failure);
   failed_ = true;
+}
+
+void BlockRunner::leave_kernel() {
   Fiber::switch_to(*running_, main_);
   __builtin_trap();  // an abandoned fibre is never continued
 }
 
 void BlockRunner::fail_stuck() {
+  const std::string block = fmt::format("block ({},{},{})", tunebook_cpu_block_x, tunebook_cpu_block_y, tunebook_cpu_block_z);
   if (waiting_count_ != 0) {
-    fail({Outcome::divergent_barrier,
-          fmt::format("{} of {} threads wait at the barrier in {}:{} for others that wait in a warp-wide function (block ({},{},{}))",
-                      waiting_count_, count_, barrier_file_, barrier_line_, tunebook_cpu_block_x, tunebook_cpu_block_y,
-                      tunebook_cpu_block_z)});
+    set_failure({Outcome::divergent_barrier,
+                 fmt::format("{} of {} threads wait at the barrier in {}:{} for others that wait in a warp-wide function ({})",
+                             waiting_count_, count_, barrier_file_, barrier_line_, block)});
+  } else {
+    set_failure({Outcome::divergent_barrier, fmt::format("{} of {} threads wait in a warp-wide function for lanes that never come ({})",
+                                                         count_ - exited_, count_, block)});
   }
-  fail({Outcome::divergent_barrier,
-        fmt::format("{} of {} threads wait in a warp-wide function for lanes that never come (block ({},{},{}))",
-                    count_ - exited_, count_, tunebook_cpu_block_x, tunebook_cpu_block_y, tunebook_cpu_block_z)});
 }
 
 std::string BlockRunner::place() const {
@@ -355,8 +361,12 @@ std::string BlockRunner::place() const {
 // the process only reports and ends after this.
 void BlockRunner::fail_by_signal(int signal, const void* address) {
   if (running_ == nullptr || failed_) return;
+  describe_signal(signal, address);
+  leave_kernel();
+}
+
+void BlockRunner::describe_signal(int signal, const void* address) {
   KernelFailure failure;
-  failure.outcome = Outcome::fault;
   if (signal == SIGFPE) {
     failure.message = fmt::format("integer division by zero or overflow in {}", place());
   } else if (signal == SIGILL || signal == SIGTRAP) {
@@ -371,7 +381,7 @@ void BlockRunner::fail_by_signal(int signal, const void* address) {
     failure.message = fmt::format("illegal access in {}", place());
     failure.address = address;
   }
-  fail(std::move(failure));
+  set_failure(std::move(failure));
 }
 
 }  // namespace tunebook
@@ -394,7 +404,8 @@ void tunebook_cpu_spin() { BlockRunner::current()->spin(); }
 
 void tunebook_cpu_trap(const char* what, const char* file, int line) {
   BlockRunner& runner = *BlockRunner::current();
-  runner.fail({tunebook::Outcome::fault, fmt::format("{}:{}: {} in {}", file, line, what, runner.place())});
+  runner.set_failure({tunebook::Outcome::fault, fmt::format("{}:{}: {} in {}", file, line, what, runner.place())});
+  runner.leave_kernel();
 }
 
 }  // extern "C"

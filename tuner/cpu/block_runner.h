@@ -62,7 +62,9 @@ class BlockRunner {
   unsigned lane() const { return current_ % 32; }
   unsigned live_lanes() const;
   void spin();
-  [[noreturn]] void fail(KernelFailure failure);
+  // Two steps, because what is on the stack of a fibre that leaves the kernel is never destroyed.
+  void set_failure(KernelFailure failure);
+  [[noreturn]] void leave_kernel();
   // From the signal handler: if a kernel runs, ends it and does not return.
   void fail_by_signal(int signal, const void* address);
   std::string place() const;  // "thread (x,y,z) of block (x,y,z)"
@@ -110,7 +112,8 @@ class BlockRunner {
   unsigned existing_lanes(std::size_t warp_index) const;
   Fiber& free_fiber();
   void abandon_fibers();
-  [[noreturn]] void fail_stuck();
+  void fail_stuck();
+  void describe_signal(int signal, const void* address);
 
   GridLaunch launch_;
   Fiber main_;
