@@ -157,6 +157,7 @@ bool BlockRunner::run_block(std::uint64_t block) {
   }
   running_ = &free_fiber();
   Fiber::switch_to(main_, *running_);
+  if (signal_ != 0) describe_signal(std::exchange(signal_, 0), signal_address_);
   running_ = nullptr;
   if (!failed_) return true;
   failed_ = false;
@@ -357,11 +358,12 @@ std::string BlockRunner::place() const {
                      tunebook_cpu_block_y, tunebook_cpu_block_z);
 }
 
-// Runs in a signal handler, but one for a fault in kernel code (which holds no lock of the allocator unless it called it):
-// the process only reports and ends after this.
+// Runs in a signal handler, so it only notes what happened; run_block describes it.
 void BlockRunner::fail_by_signal(int signal, const void* address) {
   if (running_ == nullptr || failed_) return;
-  describe_signal(signal, address);
+  failed_ = true;
+  signal_ = signal;
+  signal_address_ = address;
   leave_kernel();
 }
 

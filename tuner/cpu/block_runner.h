@@ -143,6 +143,8 @@ class BlockRunner {
   SharedArena shared_;
   KernelFailure failure_;
   bool failed_ = false;
+  int signal_ = 0;  // that ended the kernel, until it is described
+  const void* signal_address_ = nullptr;
   std::unique_ptr<char[]> signal_stack_;
 };
 
