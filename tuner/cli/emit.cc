@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -83,7 +84,8 @@ int run_emit(const Options& options) {
   std::vector<std::string> files;
   const auto add = [&](const std::string& name, const std::string& content) {
     write_file(folder / name, content);
-    files.push_back((folder / name).string());
+    const std::string file = (folder / name).string();
+    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
   };
   const Instantiation instantiation = instantiate(kernel.spec, problem, configuration);
   std::string source = fmt::format("// {}\n// {}\n// instantiated as: {}\n", problem.display(), configuration.display(),
@@ -97,12 +99,12 @@ int run_emit(const Options& options) {
     std::filesystem::create_directories((folder / path).parent_path(), error);
     add(path.string(), text);
   }
+  add("options.txt", reply.options + "\n");
   for (const auto& [name, content] : reply.emitted) add(std::filesystem::path(name).filename().string(), content);
   const std::filesystem::path artifact = folder / (options.kernel + std::filesystem::path(reply.artifact).extension().string());
   std::filesystem::copy_file(reply.artifact, artifact, std::filesystem::copy_options::overwrite_existing, error);
   if (error) throw EnvironmentError(fmt::format("{}: cannot be written: {}", artifact.string(), error.message()));
   files.push_back(artifact.string());
-  add("options.txt", reply.options + "\n");
   add("symbol.txt", reply.symbol + "\n");
   add("commands.txt", tool_commands(kernel.spec, problem, configuration));
 

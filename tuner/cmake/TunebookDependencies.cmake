@@ -29,7 +29,7 @@ target_include_directories(tunebook_dep_xxhash SYSTEM INTERFACE "${TUNEBOOK_XXHA
 
 set(TUNEBOOK_HAVE_CUDA OFF)
 if(NOT TUNEBOOK_CUDA STREQUAL "OFF")
-  find_package(CUDAToolkit 12.4 QUIET)
+  find_package(CUDAToolkit 12.8 QUIET)
   include(CheckLanguage)
   if(CUDAToolkit_FOUND AND TARGET CUDA::nvrtc AND TARGET CUDA::cudart_static)
     if(NOT CMAKE_CUDA_COMPILER)
@@ -41,7 +41,7 @@ if(NOT TUNEBOOK_CUDA STREQUAL "OFF")
     set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
     set(TUNEBOOK_HAVE_CUDA ON)
   elseif(TUNEBOOK_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "TUNEBOOK_CUDA=ON, but no CUDA toolkit 12.4 or newer with NVRTC was found. "
+    message(FATAL_ERROR "TUNEBOOK_CUDA=ON, but no CUDA toolkit 12.8 or newer with NVRTC was found. "
                         "Install one, set CUDAToolkit_ROOT, or configure with TUNEBOOK_CUDA=AUTO.")
   endif()
 endif()

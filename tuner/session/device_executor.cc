@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/statistics.h"
+#include "session/compile_cost.h"
 #include "session/compile_pool.h"
 #include "session/runner.h"
 #include "session/verification_plan.h"
@@ -17,6 +18,8 @@ namespace tunebook {
 namespace {
 
 constexpr double kHelloSeconds = kWorkerStartSeconds + 5;
+// One job compiling and one queued, so that no worker waits for this process.
+constexpr std::size_t kJobsPerCompileWorker = 2;
 constexpr int kReferencePriority = 1;  // before every candidate: nothing can be verified without it
 constexpr std::int64_t kReferenceId = -1;
 
@@ -175,8 +178,40 @@ struct DeviceExecutor::Impl {
       });
       return;
     }
-    pool->submit(compile_request(order, job.proposal.configuration), 0,
-                 [this, order](CompileResult result) { on_compiled(order, std::move(result)); });
+    waiting.insert(order);
+    dispatch_soon();
+  }
+
+  // From the loop, when all proposals of this round are known.
+  void dispatch_soon() {
+    if (std::exchange(dispatch_posted, true)) return;
+    loop.post([this] {
+      dispatch_posted = false;
+      dispatch();
+    });
+  }
+
+  // Keeps the pool busy, in the order of proposals; when no more will come, what takes longest to compile begins first, so that
+  // the last compiles end together.
+  void dispatch() {
+    const std::size_t workers = static_cast<std::size_t>(pool->workers());
+    const std::size_t wanted = closing ? workers + 1 : workers * kJobsPerCompileWorker;
+    while (!waiting.empty() && compiling < wanted) {
+      auto next = waiting.begin();
+      if (closing) {
+        next = std::max_element(waiting.begin(), waiting.end(), [this](std::int64_t x, std::int64_t y) {
+          return cost.relative_cost(jobs.at(x).proposal.configuration) < cost.relative_cost(jobs.at(y).proposal.configuration);
+        });
+      }
+      const std::int64_t order = *next;
+      waiting.erase(next);
+      ++compiling;
+      pool->submit(compile_request(order, jobs.at(order).proposal.configuration), 0, [this, order](CompileResult result) {
+        --compiling;
+        dispatch();
+        on_compiled(order, std::move(result));
+      });
+    }
   }
 
   CompileRequest compile_request(std::int64_t id, const Configuration& configuration) const {
@@ -209,6 +244,7 @@ struct DeviceExecutor::Impl {
     if (found == jobs.end()) return;  // cancelled meanwhile
     Job& job = found->second;
     job.compiled = std::move(result.reply);
+    cost.observe(job.proposal.configuration, job.compiled.seconds);
     job.compiled.resources.shared_dynamic_bytes = job.candidate.launch.shared_bytes;
     if (job.compiled.outcome != Outcome::ok) return finish(order, job.compiled.outcome, job.compiled.message);
     if (identity.device.kind == "cuda" &&
@@ -289,7 +325,8 @@ struct DeviceExecutor::Impl {
   void cancel() {
     jobs.clear();
     ready.clear();
-    pool->cancel_queued();
+    waiting.clear();
+    compiling -= pool->cancel_queued();
     if (!runner->idle()) runner->abort();
   }
 
@@ -409,7 +446,12 @@ struct DeviceExecutor::Impl {
   std::optional<CompileReply> reference;
   Done done = [](TrialRecord) {};
   std::map<std::int64_t, Job> jobs;
-  std::set<std::int64_t> ready;   // compiled, waiting for the runner
+  std::set<std::int64_t> waiting;  // for a place in the compile pool
+  std::size_t compiling = 0;       // in the pool
+  bool closing = false;
+  bool dispatch_posted = false;
+  CompileCostModel cost;
+  std::set<std::int64_t> ready;    // compiled, waiting for the runner
   double best_us = 0;
   RunReply last_reply{-1};
   std::string last_options;
@@ -424,6 +466,10 @@ void DeviceExecutor::set_problem(const Problem& problem) { impl_->set_problem(pr
 const ExecutorIdentity& DeviceExecutor::identity() const { return impl_->identity; }
 void DeviceExecutor::on_done(Done done) { impl_->done = std::move(done); }
 void DeviceExecutor::submit(Proposal proposal) { impl_->submit(std::move(proposal)); }
+void DeviceExecutor::closing() {
+  impl_->closing = true;
+  impl_->dispatch_soon();
+}
 void DeviceExecutor::set_best(double median_us) { impl_->best_us = median_us; }
 bool DeviceExecutor::run_until(const std::function<bool()>& finished, double deadline_seconds) {
   return impl_->run_until(finished, deadline_seconds);

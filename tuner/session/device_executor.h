@@ -47,6 +47,7 @@ class DeviceExecutor : public Executor {
   const ExecutorIdentity& identity() const override;
   void on_done(Done done) override;
   void submit(Proposal proposal) override;
+  void closing() override;
   void set_best(double median_us) override;
   bool run_until(const std::function<bool()>& finished, double deadline_seconds) override;
   void cancel() override;

@@ -43,6 +43,8 @@ class Executor {
   // Called with each finished trial, in any order, from within run_until().
   virtual void on_done(Done done) = 0;
   virtual void submit(Proposal proposal) = 0;
+  // No further proposals will follow: those left may be compiled in whatever order ends soonest.
+  virtual void closing() = 0;
   // The best median so far; slower candidates may be abandoned.
   virtual void set_best(double median_us) = 0;
   // Serves events until `finished()` says so; `deadline_seconds` from now at most (negative: no limit).

@@ -17,6 +17,7 @@ class ReplayExecutor : public Executor {
   const ExecutorIdentity& identity() const override { return identity_; }
   void on_done(Done done) override { done_ = std::move(done); }
   void submit(Proposal proposal) override { queue_.push_back(std::move(proposal)); }
+  void closing() override {}
   void set_best(double) override {}
   bool run_until(const std::function<bool()>& finished, double deadline_seconds) override;
   void cancel() override { queue_.clear(); }

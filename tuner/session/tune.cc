@@ -161,6 +161,10 @@ class TuneSession {
       untold_.push_back({next_order_, asked.front(), std::nullopt});
       propose(space_.configuration(asked.front()), "strategy", true);
     }
+    if (no_more_proposals() && !closing_) {
+      closing_ = true;
+      executor_.closing();
+    }
   }
 
   void propose(const Configuration& configuration, const std::string& origin, bool from_strategy) {
@@ -332,6 +336,7 @@ class TuneSession {
   std::vector<TrialRecord> fastest_;
   std::int64_t next_order_ = 0;
   std::uint64_t limit_ = 0;
+  bool closing_ = false;
   std::optional<double> best_us_;
   std::optional<Clock::time_point> budget_start_;
   Clock::time_point first_pass_start_;
