@@ -16,7 +16,10 @@ std::span<const Migration> migrations() {
   return steps;
 }
 
-std::int64_t check_book(sqlite::Database& database, std::int64_t newest) {
+namespace {
+
+// Within a transaction: another program may be making the book between one look and the next.
+std::int64_t check_in_transaction(sqlite::Database& database, std::int64_t newest) {
   const std::int64_t application = database.query_integer("PRAGMA application_id");
   const std::int64_t version = database.query_integer("PRAGMA user_version");
   if (application == 0 && version == 0 && database.query_integer("SELECT count(*) FROM sqlite_schema") == 0) {
@@ -33,6 +36,15 @@ std::int64_t check_book(sqlite::Database& database, std::int64_t newest) {
   return version;
 }
 
+}  // namespace
+
+std::int64_t check_book(sqlite::Database& database, std::int64_t newest) {
+  sqlite::Transaction transaction(database, sqlite::Transaction::Kind::read);
+  const std::int64_t version = check_in_transaction(database, newest);
+  transaction.commit();
+  return version;
+}
+
 void migrate(sqlite::Database& database, std::span<const Migration> steps) {
   const std::int64_t newest = steps.back().version;
   if (check_book(database, newest) == newest) {
@@ -40,7 +52,7 @@ void migrate(sqlite::Database& database, std::span<const Migration> steps) {
   }
   sqlite::in_transaction(database, sqlite::Transaction::Kind::write, [&] {
     // Looked at again under the lock: another program may have done it meanwhile.
-    const std::int64_t version = check_book(database, newest);
+    const std::int64_t version = check_in_transaction(database, newest);
     for (const Migration& step : steps) {
       if (step.version > version) {
         database.execute(step.sql);

@@ -3,7 +3,13 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -46,6 +52,26 @@ TEST_F(MigrationsTest, AStepThatFailsLeavesTheOldBook) {
   EXPECT_EQ(check_book(database, 2), 1);
   EXPECT_EQ(database.query_integer("SELECT count(*) FROM first"), 1);
   EXPECT_EQ(database.query_integer("SELECT count(*) FROM pragma_table_info('first')"), 1);
+}
+
+TEST_F(MigrationsTest, ManyMayMakeOneBookAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    const std::filesystem::path path = file("book" + std::to_string(round) + ".db");
+    std::atomic<int> failures = 0;
+    std::vector<std::thread> openers;
+    for (int i = 0; i < 4; ++i) {
+      openers.emplace_back([&] {
+        try {
+          const Store store(path);
+        } catch (const std::exception& error) {
+          ++failures;
+          ADD_FAILURE() << error.what();
+        }
+      });
+    }
+    for (std::thread& opener : openers) opener.join();
+    ASSERT_EQ(failures, 0);
+  }
 }
 
 TEST_F(MigrationsTest, TheBookIsMarkedAndHardened) {
