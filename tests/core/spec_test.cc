@@ -351,7 +351,7 @@ TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnTheDefaultProblem) {
   const auto messages = odd.check_default_on_random_shapes(KernelSpec::generic_device());
   EXPECT_TRUE(odd.check_presets(KernelSpec::generic_device()).empty());
   ASSERT_FALSE(messages.empty());
-  EXPECT_LE(messages.size(), 5U);
+  EXPECT_EQ(messages.size(), 1U);  // once, however many shapes show it
   expect_contains(messages[0], "/presets/default: found BLOCK=256,ITEMS=4, which violates /constraints/0");
   EXPECT_EQ(messages, odd.check_default_on_random_shapes(KernelSpec::generic_device()));
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,7 +19,7 @@ constexpr std::size_t kMaxCombinations = 64;
 constexpr int kRandomShapes = 1000;
 constexpr std::uint64_t kRandomShapesSeed = 1;
 constexpr std::uint64_t kRandomShapesMaxLog2 = 15;  // sizes below 2^15, log-uniform: small ragged ones are frequent
-// One fault of a preset shows on many shapes; a few examples tell it.
+// So many constraints that a preset violates are enough to show that it is wrong.
 constexpr std::size_t kMaxMessagesPerPreset = 5;
 
 // `problem` with every combination of the categorical dimensions' values, its own first.
@@ -38,44 +40,46 @@ std::vector<Problem> with_categories(const KernelSpec& spec, const Problem& prob
   return out;
 }
 
-// Why the preset is not valid on the problem; "" if it is.
-std::string preset_fault(const KernelSpec& spec, const Configuration& preset, const Problem& problem, const Device& device) {
+struct PresetFault {
+  std::size_t constraint = 0;
+  std::string text;
+};
+
+// Why the preset is not valid on the problem: the first constraint that it violates; nothing if it is valid.
+std::optional<PresetFault> preset_fault(const KernelSpec& spec, const Configuration& preset, const Problem& problem, const Device& device) {
   KernelSpec::Scope scope = spec.scope(problem, device);
   spec.bind(scope, preset);
   for (std::size_t i = 0; i < spec.constraints.size(); ++i) {
     const std::string& text = spec.constraints[i].text();
     try {
       if (!spec.constraints[i].evaluate_bool(scope)) {
-        return fmt::format("found {}, which violates /constraints/{} {} on the problem {}; expected it to hold", preset.display(), i, in_quotes(text), problem.display());
+        return PresetFault{i, fmt::format("found {}, which violates /constraints/{} {} on the problem {}; expected it to hold", preset.display(), i,
+                                          in_quotes(text), problem.display())};
       }
     } catch (const ExpressionError& error) {
-      return fmt::format("/constraints/{} {} cannot be evaluated for {} on the problem {}: column {}: {}", i, in_quotes(text), preset.display(),
-                         problem.display(), error.column, error.what());
+      return PresetFault{i, fmt::format("/constraints/{} {} cannot be evaluated for {} on the problem {}: column {}: {}", i, in_quotes(text),
+                                        preset.display(), problem.display(), error.column, error.what())};
     }
   }
-  return "";
+  return std::nullopt;
 }
 
 class PresetCheck {
  public:
   PresetCheck(const KernelSpec& spec, const Device& device, std::vector<std::string>& messages) : spec_(spec), device_(device), messages_(messages) {}
 
-  // False when enough faults of this preset have been seen.
+  // A constraint that fails on many problems is told once. False when enough faults of this preset have been seen.
   bool add(const std::string& name, const Configuration& preset, const Problem& problem) {
-    std::string fault = preset_fault(spec_, preset, problem, device_);
-    if (!fault.empty()) {
-      messages_.push_back(fmt::format("/presets/{}: {}", name, fault));
-      ++count_;
-    }
-    return count_ < kMaxMessagesPerPreset;
+    const std::optional<PresetFault> fault = preset_fault(spec_, preset, problem, device_);
+    if (fault && told_.insert(fault->constraint).second) messages_.push_back(fmt::format("/presets/{}: {}", name, fault->text));
+    return told_.size() < kMaxMessagesPerPreset;
   }
-  bool clean() const { return count_ == 0; }
 
  private:
   const KernelSpec& spec_;
   const Device& device_;
   std::vector<std::string>& messages_;
-  std::size_t count_ = 0;
+  std::set<std::size_t> told_;  // constraints
 };
 
 // Default and verify problems in every combination of categories.
