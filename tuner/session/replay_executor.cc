@@ -77,6 +77,10 @@ TuneSubject replay_subject(const Recording& recording, const std::string& shape)
   subject.kernel = recording.kernel();
   subject.kernel_hash = recording.content_hash();
   subject.kernel_spec = {{"recording", recording.name()}};
+  for (const Parameter& parameter : recording.rows().parameters()) {  // in the order that the book shows them in
+    nlohmann::ordered_json& values = subject.kernel_spec["parameters"][parameter.name]["values"] = nlohmann::ordered_json::array();
+    for (const Value& value : parameter.values) values.push_back(nlohmann::ordered_json(to_json_value(value)));
+  }
   subject.problem = problem;
   return subject;
 }
