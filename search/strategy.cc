@@ -1,5 +1,6 @@
 #include "search/strategy.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -112,13 +113,18 @@ const std::vector<std::string>& strategy_names() {
   return names;
 }
 
-std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed) {
-  if (name == "exhaustive") return std::make_unique<Exhaustive>(space.size());
-  if (name == "random") return std::make_unique<RandomOrder>(space.size(), seed);
-  const std::string nearest = nearest_word(name, strategy_names());
+void check_strategy_name(const std::string& name) {
+  const std::vector<std::string>& names = strategy_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  const std::string nearest = nearest_word(name, names);
   throw InputError(fmt::format("unknown strategy \"{}\"{}; there are: {}", name,
-                               nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest),
-                               fmt::join(strategy_names(), ", ")));
+                               nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest), fmt::join(names, ", ")));
+}
+
+std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed) {
+  check_strategy_name(name);
+  if (name == "exhaustive") return std::make_unique<Exhaustive>(space.size());
+  return std::make_unique<RandomOrder>(space.size(), seed);
 }
 
 }  // namespace tunebook

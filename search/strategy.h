@@ -33,7 +33,9 @@ class Strategy {
 // exhaustive: row order. random: a uniform random permutation given by the seed.
 // Names accepted by make_strategy, in the order of the documentation.
 const std::vector<std::string>& strategy_names();
-// Throws InputError for an unknown name, with the nearest. The space must outlive the strategy.
+// Throws InputError for an unknown name, with the nearest.
+void check_strategy_name(const std::string& name);
+// Throws InputError for an unknown name. The space must outlive the strategy.
 std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed);
 
 // --budget: "200" trials, "10%" of the space (rounded up), "30s", "5m", "2h", "all" (a share of 1). Shares and times

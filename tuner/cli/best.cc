@@ -106,7 +106,7 @@ const char* stale_name(Stale stale) {
 
 std::optional<KernelTemplate> template_if_present(const Options& options) {
   for (const TemplateEntry& entry : find_templates(template_search_path(options.templates))) {
-    if (entry.name == options.kernel && entry.error.empty()) return load_template(entry.folder);
+    if (entry.name == options.kernel) return load_template(entry.folder);  // throws with the reason if it is broken
   }
   return std::nullopt;
 }
@@ -124,6 +124,7 @@ int run_best(const Options& options) {
   if (kernel) lookup_options.spec_json = kernel->spec.to_json().dump();
   const std::filesystem::path book = default_book_path(options.book);
   if (!std::filesystem::exists(book)) {
+    if (!kernel) find_template(options.kernel, template_search_path(options.templates));  // names the nearest kernel, exit code 2
     if (!options.book.empty()) throw InputError(fmt::format("{}: no such book; tunebook tune makes one", book.string()));
     lookup_options.no_book = true;
     fmt::print(stderr, "note: there is no book yet at {}; tunebook tune makes one\n", book.string());

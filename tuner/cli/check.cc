@@ -220,7 +220,8 @@ void add_check(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("check", "Validate kernel templates; compile samples; run them against the reference");
   verb->add_option("kernel", options->kernels, "Kernels (default: all that are found)");
-  verb->add_option("--arch", options->archs, "Compile samples for these, e.g. sm_80,sm_90,sm_120; needs no GPU")->delimiter(',');
+  verb->add_option("--arch", options->archs, "Compile samples for these, e.g. sm_80,sm_90,sm_120; needs no GPU")
+      ->delimiter(',')->allow_extra_args(false);
   verb->add_option("--samples", options->samples, "Samples of each space besides the presets")
       ->check(CLI::Range(0, 10000))->capture_default_str();
   add_device_option(*verb, options->device);

@@ -31,7 +31,7 @@ void add_book_option(CLI::App& verb, std::string& book) {
 void add_templates_option(CLI::App& verb, std::vector<std::string>& templates) {
   verb.add_option("--templates", templates,
                   "Folder of kernel templates, or one template; repeatable. Then come $TUNEBOOK_TEMPLATES and the installed ones")
-      ->type_name("DIR");
+      ->allow_extra_args(false)->type_name("DIR");
 }
 
 void add_device_option(CLI::App& verb, std::string& device) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/cli.h"
+#include "cli/usage.h"
 #include "core/error.h"
 
 int main(int argc, char** argv) {
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   app.name("tunebook");
   app.set_version_flag("--version", "tunebook " TUNEBOOK_VERSION);
   app.require_subcommand(1);
+  app.failure_message(cli::usage_error);
   app.footer("A first look:  tunebook devices;  tunebook tune matmul --shape 512,512,512 --budget 40;  "
              "tunebook best matmul --shape 512,512,512\n"
              "Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 \"no\" (no match, check failed)");

@@ -54,9 +54,10 @@ int run_space(const Options& options) {
     if (is_file(options.target)) return SearchSpace::build(load_space_file(options.target, options.where).definition);
     const KernelTemplate kernel = find_template(options.target, template_search_path(options.templates));
     const SpaceDevice device = space_device(options.device);
-    if (!device.note.empty() && !options.json) fmt::print(stderr, "note: {}\n", device.note);
-    return SearchSpace::build(
+    SearchSpace built = SearchSpace::build(
         template_space(kernel.spec, chosen_problem(kernel.spec, options.shape), device.device, options.where));
+    if (!device.note.empty() && !options.json) fmt::print(stderr, "note: {}\n", device.note);
+    return built;
   }();
   const SpaceExplanation explanation = explain(space);
 
@@ -106,7 +107,8 @@ void add_space(CLI::App& app, Invocation& invocation) {
   CLI::App* verb = app.add_subcommand("space", "Show the size of a search space and what each constraint removes");
   verb->add_option("kernel", options->target, "Kernel template, or a FILE.json with parameters and constraints")->required();
   verb->add_option("--shape", options->shape, "Problem (default: the template's)");
-  verb->add_option("--where", options->where, "Narrow the space by a constraint; repeatable")->type_name("EXPR");
+  verb->add_option("--where", options->where, "Narrow the space by a constraint; repeatable")
+      ->allow_extra_args(false)->type_name("EXPR");
   add_device_option(*verb, options->device);
   add_templates_option(*verb, options->templates);
   add_json_option(*verb, options->json);

@@ -202,6 +202,7 @@ void print_clock(const Stage& stage, const TuneResult& result, double wall_secon
 
 int run_tune(const Options& options, const Invocation& invocation) {
   const Interrupt interrupt;
+  check_strategy_name(options.strategy);
   TuneOptions tune_options;
   tune_options.strategy = options.strategy;
   tune_options.budget = Budget::parse(options.budget);
@@ -212,7 +213,6 @@ int run_tune(const Options& options, const Invocation& invocation) {
   tune_options.finalist_processes = options.finalist_processes;
   tune_options.stop = [] { return Interrupt::requested(); };
   const DeviceChoice device = DeviceChoice::parse(options.device);
-  Store store(default_book_path(options.book));  // before the long work: a book that cannot be written is known at once
 
   Stage stage = device.kind == DeviceChoice::Kind::replay ? open_replay(options, device) : open_device(options, device);
   if (stage.space->size() == 0) {
@@ -220,6 +220,9 @@ int run_tune(const Options& options, const Invocation& invocation) {
                                  stage.subject.kernel, stage.subject.problem.display(),
                                  options.where.empty() ? "" : " and --where"));
   }
+  // After all that can be wrong with the question, which must leave no empty book; before the long work, so that a book that
+  // cannot be written is known at once.
+  Store store(default_book_path(options.book));
 
   ProgressLine line;
   TuneObserver observer;
@@ -256,7 +259,8 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->capture_default_str();
   verb->add_option("--seed", options->seed, "Of the strategy and the inputs")->capture_default_str();
   verb->add_flag("--presets", options->presets, "Print the ladder of presets");
-  verb->add_option("--where", options->where, "Narrow the space by a constraint, e.g. 'BM >= 64'; repeatable")->type_name("EXPR");
+  verb->add_option("--where", options->where, "Narrow the space by a constraint, e.g. 'BM >= 64'; repeatable")
+      ->allow_extra_args(false)->type_name("EXPR");
   verb->add_flag("--remeasure", options->remeasure, "Run everything again, whatever the book holds");
   verb->add_option("--cache", options->cache, "cold: the L2 cache is flushed before each sample; warm: it is not")
       ->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();
