@@ -1,0 +1,185 @@
+// Each verb does its work, and says it in JSON on one line.
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli_support.h"
+
+namespace tunebook::test {
+namespace {
+
+using Words = std::vector<std::string>;
+const Words kVerbs = {"devices", "list", "check", "space", "tune", "run", "emit", "best", "doctor"};
+
+class Verbs : public CliTest {
+ protected:
+  Words vector_add(const std::string& verb, Words more = {}) {
+    Words words = {verb, "vector_add", "--templates", user_kernels(), "--shape", "4096", "--device", "cpu"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+};
+
+TEST_F(Verbs, VersionAndHelp) {
+  const ProgramResult version = run({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_TRUE(version.out.starts_with("tunebook ")) << version.out;
+  const ProgramResult help = run({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const std::string& verb : kVerbs) {
+    EXPECT_NE(help.out.find("\n  " + verb), std::string::npos) << verb;
+    const ProgramResult verb_help = run({verb, "--help"});
+    EXPECT_EQ(verb_help.exit_code, 0);
+    EXPECT_NE(verb_help.out.find("Example:  tunebook " + verb), std::string::npos) << verb_help.out;
+    EXPECT_NE(verb_help.out.find("--json"), std::string::npos) << verb;
+  }
+  EXPECT_FALSE(std::filesystem::exists(book()));
+}
+
+TEST_F(Verbs, List) {
+  const auto json = run_json({"list", "--templates", user_kernels(), "--json"});
+  std::vector<std::string> names;
+  for (const auto& kernel : json["kernels"]) names.push_back(kernel["kernel"]);
+  for (const char* name : {"convolution_2d", "kt_matmul", "matmul_tiled", "vector_add"}) {
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+  }
+  EXPECT_NE(run({"list", "--templates", user_kernels()}).out.find("as in a first CUDA tutorial"), std::string::npos);
+}
+
+TEST_F(Verbs, Devices) {
+  const auto json = run_json({"devices", "--json"});
+  bool cpu = false;
+  for (const auto& device : json["devices"]) cpu = cpu || (device["id"] == "cpu" && device["usable"] == true);
+  EXPECT_TRUE(cpu) << json.dump();
+}
+
+TEST_F(Verbs, SpaceOfAKernelAndOfAFile) {
+  const auto kernel = run_json({"space", "vector_add", "--templates", user_kernels(), "--shape", "4096", "--json"});
+  EXPECT_EQ(kernel["cartesian"], "24");
+  EXPECT_EQ(kernel["valid"], 24);
+  const auto narrowed = run_json({"space", "vector_add", "--templates", user_kernels(), "--where", "BLOCK_SIZE * ITEMS_PER_THREAD == 512", "--json"});
+  EXPECT_EQ(narrowed["valid"], 4);
+  const auto file = run_json({"space", TUNEBOOK_SOURCE_DIR "/tests/data/spaces/gemm.json", "--json"});
+  EXPECT_EQ(file["cartesian"], "663552");
+  EXPECT_EQ(file["valid"], 116928);
+}
+
+TEST_F(Verbs, Check) {
+  EXPECT_EQ(run_json({"check", "--templates", user_kernels(), "vector_add", "matmul_tiled", "--json"})["passed"], true);
+  const auto compiled = run_json({"check", "vector_add", "--templates", user_kernels(), "--arch", "cpu", "--samples", "1", "--json"});
+  EXPECT_EQ(compiled["passed"], true);
+  EXPECT_EQ(compiled["samples"].size(), 3U);  // reference, preset, one pick
+}
+
+TEST_F(Verbs, CheckFindsWhatDoesNotCompile) {
+  const ProgramResult result = run({"check", "does_not_compile", "--templates", fault_kernels(), "--arch", "cpu", "--samples", "200", "--json"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(parse_one_line(result.out)["passed"], false);
+}
+
+TEST_F(Verbs, CheckCompilesForArchitecturesWithoutAGpu) {
+  if (!no_cuda_compiler().empty()) GTEST_SKIP() << no_cuda_compiler();
+  const auto json = run_json({"check", "vector_add", "matmul_tiled", "--templates", user_kernels(), "--arch", "sm_80,sm_90,sm_120", "--samples", "1", "--json"});
+  EXPECT_EQ(json["passed"], true);
+  int candidates = 0;
+  for (const auto& sample : json["samples"]) {
+    if (sample["sample"] == "reference") continue;
+    ++candidates;
+    EXPECT_GT(sample["resources"]["registers"], 0) << sample.dump();
+    EXPECT_TRUE(sample["resources"].contains("shared_static_bytes")) << sample.dump();
+    EXPECT_TRUE(sample["resources"].contains("spill_store_bytes")) << sample.dump();
+  }
+  EXPECT_GE(candidates, 9);
+}
+
+TEST_F(Verbs, EmitForTheCpu) {
+  const std::string output = (folder() / "emitted").string();
+  const auto json = run_json({"emit", "vector_add", "--templates", user_kernels(), "--device", "cpu", "--output", output, "--json"});
+  EXPECT_EQ(json["arch"], "cpu");
+  std::vector<std::string> names;
+  for (const auto& file : json["files"]) {
+    EXPECT_TRUE(std::filesystem::is_regular_file(file.get<std::string>())) << file;
+    names.push_back(std::filesystem::path(file.get<std::string>()).filename());
+  }
+  for (const char* name : {"kernel.cu", "options.txt", "commands.txt", "vector_add.so"}) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
+  }
+}
+
+TEST_F(Verbs, EmitForAGpuWithoutOne) {
+  if (!no_cuda_compiler().empty()) GTEST_SKIP() << no_cuda_compiler();
+  const std::string output = (folder() / "emitted").string();
+  const auto json = run_json({"emit", "vector_add", "--templates", user_kernels(), "--device", "cuda:0", "--arch", "sm_90", "--output", output, "--json"});
+  EXPECT_EQ(json["arch"], "sm_90");
+  EXPECT_TRUE(std::filesystem::exists(output + "/vector_add.cubin"));
+  EXPECT_NE(read_file(output + "/commands.txt").find("compute-sanitizer"), std::string::npos);
+  EXPECT_NE(read_file(output + "/options.txt").find("sm_90"), std::string::npos);
+}
+
+TEST_F(Verbs, RunShowsOneConfigurationAndStoresNothing) {
+  const auto json = run_json(vector_add("run", {"--config", "BLOCK_SIZE=64,ITEMS_PER_THREAD=2", "--json"}));
+  EXPECT_EQ(json["outcome"], "ok");
+  EXPECT_EQ(json["configuration"].dump(), R"({"BLOCK_SIZE":64,"ITEMS_PER_THREAD":2})");
+  EXPECT_EQ(json["launch"]["grid"].dump(), "[32,1,1]");
+  EXPECT_EQ(json["verified_problems"], 4);
+  EXPECT_GT(json["median_us"], 0);
+  EXPECT_FALSE(std::filesystem::exists(book()));
+  EXPECT_TRUE(all_gone());
+}
+
+TEST_F(Verbs, BestBeforeAndAfterTuning) {
+  const Words keys = {"kernel", "problem", "configuration", "match", "median_us"};
+  const Words match_keys = {"tier", "distance", "problem", "device", "stale"};
+  const auto before = run_json(vector_add("best", {"--json"}));
+  EXPECT_EQ(keys_of(before), keys);
+  EXPECT_EQ(keys_of(before["match"]), match_keys);
+  EXPECT_EQ(before["match"]["tier"], "default");
+  EXPECT_EQ(before["configuration"].dump(), R"({"BLOCK_SIZE":256,"ITEMS_PER_THREAD":1})");
+  EXPECT_FALSE(std::filesystem::exists(book()));
+
+  const auto tuned = run_json(vector_add("tune", {"--budget", "3", "--presets", "--finalist-processes", "2", "--json"}));
+  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s"}));
+  EXPECT_EQ(keys_of(tuned["winner"]), (Words{"configuration", "median_us", "ci_us", "gflops", "gbps", "tie_set"}));
+  EXPECT_EQ(tuned["winner"]["ci_us"].size(), 2U);
+  EXPECT_EQ(keys_of(tuned["presets"]["default"]), (Words{"median_us", "outcome"}));
+
+  const auto after = run_json(vector_add("best", {"--json"}));
+  EXPECT_EQ(keys_of(after), keys);
+  EXPECT_EQ(keys_of(after["match"]), match_keys);
+  EXPECT_EQ(after["match"]["tier"], "exact");
+  EXPECT_EQ(after["match"]["distance"], 0);
+  EXPECT_EQ(after["match"]["stale"], "no");
+  EXPECT_EQ(after["configuration"], tuned["winner"]["configuration"]);
+  EXPECT_EQ(after["median_us"], tuned["winner"]["median_us"]);
+
+  // Another problem of the same kernel still has its preset only.
+  Words other = vector_add("best", {"--json"});
+  other[5] = "8192";
+  EXPECT_EQ(run(other).exit_code, 0);
+  EXPECT_EQ(run(vector_add("best")).out.find("BLOCK_SIZE="), 0U);
+}
+
+TEST_F(Verbs, DoctorFindsABookThatIsNone) {
+  EXPECT_EQ(run_json({"doctor", "--json"})["sound"], true);
+  EXPECT_FALSE(std::filesystem::exists(book()));
+  const std::string text = write("notes.txt", "no book").string();
+  const ProgramResult result = run({"doctor", "--book", text, "--json"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(parse_one_line(result.out)["sound"], false);
+  EXPECT_EQ(read_file(text), "no book");
+}
+
+// A machine with neither toolkit nor driver, and no worker either.
+TEST_F(Verbs, BestListAndSpaceNeedNoWorker) {
+  std::filesystem::create_directory(folder() / "empty");
+  set_environment("TUNEBOOK_WORKER_DIR", (folder() / "empty").string());
+  EXPECT_EQ(run_json({"best", "vector_add", "--templates", user_kernels(), "--shape", "4096", "--json"})["match"]["tier"], "default");
+  EXPECT_EQ(run_json({"best", "vector_add", "--templates", user_kernels(), "--shape", "4096", "--gpu", "NVIDIA H200", "--json"})["match"]["tier"], "default");
+  EXPECT_GE(run_json({"list", "--templates", user_kernels(), "--json"})["kernels"].size(), 4U);
+  EXPECT_EQ(run_json({"space", "vector_add", "--templates", user_kernels(), "--json"})["valid"], 24);
+  expect_bad_input({"tune", "vector_add", "--templates", user_kernels(), "--shape", "4096", "--device", "cpu"}, {"tunebook-cpu-worker"});
+}
+
+}  // namespace
+}  // namespace tunebook::test
