@@ -56,7 +56,7 @@ struct Lookup::Impl {
   Impl(const std::string& book_path, const LookupOptions& options)
       : brought_spec(parse_brought_spec(options.spec_json)) {
     if (options.no_book) {
-      empty_book = std::make_unique<sqlite::Database>(":memory:", sqlite::Database::Mode::read_write);
+      empty_book = std::make_unique<sqlite::Database>("(no book)", sqlite::Database::Mode::in_memory);
       migrate(*empty_book, migrations());
     } else {
       reader.emplace(book_path);

@@ -35,8 +35,10 @@ std::string file_uri(const std::filesystem::path& path, bool immutable) {
 }  // namespace
 
 Database::Database(const std::filesystem::path& path, Mode mode) : name_(path.string()) {
-  const int access = mode == Mode::read_write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
-  const int code = sqlite3_open_v2(file_uri(path, mode == Mode::read_only_immutable).c_str(), &handle_,
+  const bool writes = mode == Mode::read_write || mode == Mode::in_memory;
+  const int access = writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+  const std::string uri = mode == Mode::in_memory ? "file::memory:" : file_uri(path, mode == Mode::read_only_immutable);
+  const int code = sqlite3_open_v2(uri.c_str(), &handle_,
                                    access | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
   try {
     if (code != SQLITE_OK) {

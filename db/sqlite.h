@@ -38,6 +38,7 @@ class Database {
     read_write,            // created if missing
     read_only,             // sees what writers commit
     read_only_immutable,   // takes no locks and needs no writable folder; only while nobody writes
+    in_memory,             // empty, gone with this object; `path` is only its name in messages
   };
   Database(const std::filesystem::path& path, Mode mode);
   ~Database();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
 #include <thread>
@@ -251,6 +252,7 @@ TEST_F(LookupTest, WithoutABookTheSpecAloneAnswers) {
   EXPECT_EQ(answer->tier, Tier::preset_default);
   options.spec_json.clear();
   EXPECT_FALSE(Lookup("/nowhere/book.db", options).best(query()));
+  EXPECT_FALSE(std::filesystem::exists(":memory:"));
 }
 
 TEST_F(LookupTest, SeesWhatALiveStoreWrites) {
