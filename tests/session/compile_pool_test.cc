@@ -1,7 +1,10 @@
 #include "session/compile_pool.h"
 
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "process_test_support.h"
+#include "session/host_resources.h"
 
 namespace tunebook {
 namespace {
@@ -27,6 +31,28 @@ CompilePoolOptions pool_options(int workers, const std::string& how_it_starts = 
   options.start_timeout_s = kPatience;
   return options;
 }
+
+// With workers that compile two at once.
+CompilePoolOptions double_options(int workers) {
+  CompilePoolOptions options = pool_options(workers);
+  options.threads_per_worker = 2;
+  return options;
+}
+
+// A path that does not exist, removed at the end.
+class Marker {
+ public:
+  explicit Marker(const std::string& name) : path_(testing::TempDir() + "tunebook-" + std::to_string(::getpid()) + "-" + name) {
+    ::unlink(path_.c_str());
+  }
+  ~Marker() { ::unlink(path_.c_str()); }
+  Marker(const Marker&) = delete;
+  Marker& operator=(const Marker&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 struct Harness {
   explicit Harness(CompilePoolOptions options) : pool(loop, std::move(options)) {}
@@ -167,6 +193,122 @@ TEST_F(CompilePoolTest, StoppedCompilesStandStillAndGoOn) {
   for (std::int64_t id = 1; id <= 4; ++id) EXPECT_EQ(harness.results[id].reply.outcome, Outcome::ok);
 }
 
+TEST_F(CompilePoolTest, AWorkerCompilesTwoAtOnce) {
+  Harness harness(double_options(1));
+  EXPECT_EQ(harness.pool.capacity(), 2);
+  harness.submit(1, "after another");
+  harness.submit(2, "ok");
+  ASSERT_TRUE(harness.wait(2));
+  EXPECT_EQ(harness.order, (std::vector<std::int64_t>{2, 1}));
+  for (std::int64_t id = 100; id < 140; ++id) harness.submit(id, id % 4 == 0 ? "sleep 2" : "ok");
+  ASSERT_TRUE(harness.wait(42));
+  for (std::int64_t id = 100; id < 140; ++id) {
+    EXPECT_EQ(harness.results[id].reply.artifact, "artifact " + std::to_string(id));
+  }
+  EXPECT_EQ(harness.pool.statistics().finished, 42);
+  EXPECT_EQ(harness.pool.statistics().workers_lost, 0);
+}
+
+TEST_F(CompilePoolTest, AutomaticThreadsFillTheCoresAsFarAsAllowed) {
+  const int at_once = default_compile_workers(read_host_resources());
+  EventLoop loop;
+  CompilePoolOptions options = pool_options(1);
+  EXPECT_EQ(CompilePool(loop, options).capacity(), 1);  // the cpu device's
+  options.max_threads_per_worker = 2;
+  EXPECT_EQ(CompilePool(loop, options).capacity(), at_once >= 2 ? 2 : 1);
+  options.workers = 2 * at_once;
+  EXPECT_EQ(CompilePool(loop, options).capacity(), 2 * at_once);
+  EXPECT_EQ(max_compile_threads("cuda"), 2);
+  EXPECT_EQ(max_compile_threads("cpu"), 1);
+}
+
+TEST_F(CompilePoolTest, TheLeastLoadedWorkerGetsTheJob) {
+  Harness harness(double_options(2));
+  std::size_t count = 0;
+  for (int busy = 0; busy < 2 && count < 60;) {  // until both are ready
+    for (int i = 0; i < 3; ++i) harness.submit(static_cast<std::int64_t>(++count), "sleep 200");
+    ASSERT_TRUE(harness.loop.run_until(
+        [&] {
+          busy = std::max(busy, harness.pool.statistics().busy);
+          return harness.order.size() == count;
+        },
+        kPatience));
+  }
+  harness.submit(101, "ok");
+  harness.submit(102, "ok");
+  ASSERT_TRUE(harness.loop.run_until([&] { return harness.order.size() == count + 2; }, kPatience));
+  EXPECT_NE(harness.results[101].reply.options, harness.results[102].reply.options);
+}
+
+TEST_F(CompilePoolTest, ATimeoutIsThatOfOneJobAndTheOtherIsCompiledAgain) {
+  const Marker marker("timeout");
+  CompilePoolOptions options = double_options(1);
+  options.timeout_s = 1;
+  Harness harness(options);
+  harness.submit(1, "hang");
+  harness.submit(2, "once " + marker.path());
+  ASSERT_TRUE(harness.wait(2));
+  EXPECT_EQ(harness.results[1].reply.outcome, Outcome::compile_timeout);
+  EXPECT_EQ(harness.results[2].reply.outcome, Outcome::ok);
+  const CompileStatistics statistics = harness.pool.statistics();
+  EXPECT_EQ(statistics.finished, 2);
+  EXPECT_EQ(statistics.timed_out, 1);
+  EXPECT_EQ(statistics.workers_lost, 1);
+  EXPECT_EQ(statistics.compiling, 0);
+  EXPECT_DOUBLE_EQ(statistics.compile_seconds, 1.5);
+}
+
+TEST_F(CompilePoolTest, AfterACrashOfTwoEachRunsAloneToFindTheCulprit) {
+  const std::vector<std::pair<std::string, std::string>> faults = {{"segv", "the compiler crashed (signal 11)"},
+                                                                   {"kill", "the compiler was killed by signal 9 (out of memory?)"},
+                                                                   {"exit", "the compiler ended with exit code 7:\ncannot go on"}};
+  for (const auto& [fault, message] : faults) {
+    SCOPED_TRACE(fault);
+    const Marker marker("crash");
+    Harness harness(double_options(1));
+    harness.submit(1, "after " + marker.path() + " " + fault);
+    harness.submit(2, "once " + marker.path());
+    for (std::int64_t id = 3; id <= 8; ++id) harness.submit(id, "ok");
+    ASSERT_TRUE(harness.wait(8));
+    EXPECT_EQ(harness.results[1].reply.outcome, Outcome::compile_error);
+    EXPECT_TRUE(harness.results[1].reply.message.starts_with(message)) << harness.results[1].reply.message;
+    for (std::int64_t id = 2; id <= 8; ++id) EXPECT_EQ(harness.results[id].reply.outcome, Outcome::ok) << id;
+    EXPECT_EQ(harness.order.front(), 1);
+    EXPECT_EQ(harness.pool.statistics().finished, 8);
+    EXPECT_EQ(harness.pool.statistics().workers_lost, 2);
+    EXPECT_EQ(harness.pool.statistics().workers, 1);
+  }
+}
+
+TEST_F(CompilePoolTest, JobsThatRunAloneGetTheirTurnInABusyPool) {
+  Harness harness(double_options(2));
+  for (std::int64_t id = 1; id <= 40; ++id) harness.submit(id, id <= 6 ? "segv" : "sleep 5", id > 20 ? 1 : 0);
+  ASSERT_TRUE(harness.wait(40));
+  for (std::int64_t id = 1; id <= 40; ++id) {
+    EXPECT_EQ(harness.results[id].reply.outcome, id <= 6 ? Outcome::compile_error : Outcome::ok) << id;
+  }
+  EXPECT_EQ(harness.pool.statistics().finished, 40);
+}
+
+TEST_F(CompilePoolTest, WhatACrashPutBackWaitsWhilePausedAndCanBeCancelled) {
+  const Marker marker("pause");
+  Harness harness(double_options(1));
+  harness.submit(1, "after " + marker.path() + " segv");
+  harness.submit(2, "hang");
+  ASSERT_TRUE(harness.loop.run_until([&] { return harness.pool.statistics().compiling == 2; }, kPatience));
+  bool quiet = false;
+  harness.pool.pause([&] { quiet = true; });
+  std::ofstream(marker.path()).flush();
+  ASSERT_TRUE(harness.loop.run_until([&] { return quiet; }, kPatience));
+  EXPECT_TRUE(harness.order.empty());
+  EXPECT_EQ(harness.pool.statistics().queued, 2u);
+  EXPECT_EQ(harness.pool.cancel_queued(), 2u);
+  harness.submit(3, "ok");
+  harness.pool.resume();
+  ASSERT_TRUE(harness.wait(1));
+  EXPECT_EQ(harness.order, (std::vector<std::int64_t>{3}));
+}
+
 TEST_F(CompilePoolTest, CancelledJobsAreNotAnswered) {
   Harness harness(pool_options(1));
   harness.submit(1, "ok");
@@ -193,9 +335,11 @@ TEST_F(CompilePoolTest, ACallbackMaySubmitTheNextJob) {
 }
 
 TEST_F(CompilePoolTest, DestroyedWhileBusyItLeavesNoChild) {
-  Harness harness(pool_options(3));
-  for (std::int64_t id = 1; id <= 5; ++id) harness.submit(id, id == 1 ? "ok" : "hang");
-  ASSERT_TRUE(harness.wait(1));
+  for (const CompilePoolOptions& options : {pool_options(3), double_options(2)}) {
+    Harness harness(options);
+    for (std::int64_t id = 1; id <= 5; ++id) harness.submit(id, id == 1 ? "ok" : "hang");
+    ASSERT_TRUE(harness.wait(1));
+  }
 }
 
 // The coordinator dies as by kill -9, with workers idle, in a compile and not yet ready: all of them go, too.

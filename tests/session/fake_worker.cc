@@ -3,13 +3,17 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -42,7 +46,30 @@ void start_child() {
   std::fprintf(stderr, "child %d\n", static_cast<int>(child));
 }
 
+// Counts the compiles of this process that ended.
+std::counting_semaphore<> ended(0);
+
+// Whether the file was there; afterwards it is.
+bool existed(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd >= 0) ::close(fd);
+  return fd < 0;
+}
+
+void wait_for_file(const std::string& path) {
+  while (::access(path.c_str(), F_OK) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+}
+
 void misbehave(const std::string& how) {
+  // "once FILE" hangs unless FILE exists, which it makes; "after FILE HOW" misbehaves as soon as FILE exists.
+  if (how.starts_with("once ") && !existed(how.substr(5))) hang();
+  if (how == "after another") {
+    ended.acquire();
+  } else if (how.starts_with("after ")) {
+    const std::size_t space = how.find(' ', 6);
+    wait_for_file(how.substr(6, space - 6));
+    misbehave(how.substr(space + 1));
+  }
   if (how == "hang") hang();
   if (how == "hang with child") {
     start_child();
@@ -83,6 +110,13 @@ void misbehave(const std::string& how) {
   if (how.starts_with("sleep ")) std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(how.substr(6))));
 }
 
+void report_stages(std::int64_t id) {
+  for (int i = 0; i < 8; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    write_message(kFd, encode(Reply{Stage{id, "still there"}}));
+  }
+}
+
 Hello start(WorkerRole role) {
   const char* how = std::getenv("FAKE_START");
   Hello hello;
@@ -103,11 +137,14 @@ class FakeCompiler : public CompilerBackend {
  public:
   Hello hello() override { return start(WorkerRole::compiler); }
   CompileReply compile(const CompileRequest& request) override {
+    if (request.arch == "stages") report_stages(request.id);
     misbehave(request.arch);
+    ended.release();
     CompileReply reply;
     reply.artifact = request.source.text;
     reply.seconds = 0.5;
     reply.cached = request.arch == "cached";
+    reply.options = std::to_string(::getpid());
     return reply;
   }
 };

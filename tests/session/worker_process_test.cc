@@ -100,6 +100,83 @@ TEST_F(WorkerProcessTest, LargeMessagesPassBothWays) {
   EXPECT_EQ(std::get<CompileReply>(watched.replies[0]).artifact, request.source.text);
 }
 
+WorkerCommand two_at_once() {
+  WorkerCommand command = fake_worker(WorkerRole::compiler);
+  command.max_in_flight = 2;
+  return command;
+}
+
+TEST_F(WorkerProcessTest, TwoRequestsAreAnsweredInAnyOrder) {
+  Watched watched(two_at_once());
+  ASSERT_TRUE(watched.wait_ready());
+  watched.worker->send(compile(1, "after another"));
+  EXPECT_TRUE(watched.worker->ready());
+  EXPECT_TRUE(watched.worker->busy());
+  EXPECT_THROW(watched.worker->send(compile(1, "ok")), std::logic_error);  // the same id
+  watched.worker->send(compile(2, "ok"));
+  EXPECT_FALSE(watched.worker->ready());
+  EXPECT_THROW(watched.worker->send(compile(3, "ok")), std::logic_error);
+  ASSERT_TRUE(watched.wait_replies(2));
+  EXPECT_EQ(std::get<CompileReply>(watched.replies[0]).artifact, "artifact 2");
+  EXPECT_EQ(std::get<CompileReply>(watched.replies[1]).artifact, "artifact 1");
+  EXPECT_TRUE(watched.worker->ready());
+  EXPECT_FALSE(watched.worker->busy());
+}
+
+TEST_F(WorkerProcessTest, EachRequestHasItsDeadline) {
+  for (const std::int64_t impatient : {1, 2}) {
+    Watched watched(two_at_once());
+    ASSERT_TRUE(watched.wait_ready());
+    for (std::int64_t id = 1; id <= 2; ++id) {
+      watched.worker->send(compile(id, "hang"));
+      watched.worker->arm_deadline(id == impatient ? kDeadline : kPatience);
+    }
+    ASSERT_TRUE(watched.wait_lost());
+    EXPECT_EQ(watched.lost->kind, Kind::deadline);
+    EXPECT_EQ(watched.lost->request, impatient);
+    EXPECT_EQ(watched.lost->deadline_s, kDeadline);
+  }
+}
+
+TEST_F(WorkerProcessTest, AStageRestartsTheClockOfItsRequestOnly) {
+  Watched watched(two_at_once());
+  ASSERT_TRUE(watched.wait_ready());
+  watched.worker->send(compile(1, "stages"));  // 8 in 0.8 s
+  watched.worker->arm_deadline(0.6);
+  watched.worker->send(compile(2, "hang"));
+  watched.worker->arm_deadline(1.6);
+  ASSERT_TRUE(watched.wait_lost());
+  EXPECT_EQ(watched.replies.size(), 1u);
+  EXPECT_EQ(watched.lost->request, 2);
+  EXPECT_EQ(watched.lost->stage, "");
+}
+
+TEST_F(WorkerProcessTest, AllDeadlinesStandStillWhileSuspended) {
+  Watched watched(two_at_once());
+  ASSERT_TRUE(watched.wait_ready());
+  for (std::int64_t id = 1; id <= 2; ++id) {
+    watched.worker->send(compile(id, "sleep 50"));
+    watched.worker->arm_deadline(1);
+  }
+  watched.worker->suspend();
+  watched.loop.run_until([&] { return watched.lost.has_value() || !watched.replies.empty(); }, 1.3);
+  EXPECT_FALSE(watched.lost.has_value());
+  EXPECT_TRUE(watched.replies.empty());
+  watched.worker->resume();
+  EXPECT_TRUE(watched.wait_replies(2));
+}
+
+TEST_F(WorkerProcessTest, ACrashWithTwoRequestsNamesNone) {
+  Watched watched(two_at_once());
+  ASSERT_TRUE(watched.wait_ready());
+  watched.worker->send(compile(1, "hang"));
+  watched.worker->send(compile(2, "segv"));
+  ASSERT_TRUE(watched.wait_lost());
+  EXPECT_EQ(watched.lost->kind, Kind::signalled);
+  EXPECT_FALSE(watched.lost->request.has_value());
+  EXPECT_TRUE(watched.replies.empty());
+}
+
 struct Fault {
   std::string how;
   Kind kind;

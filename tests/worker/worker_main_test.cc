@@ -1,9 +1,12 @@
 #include "worker/worker_main.h"
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <semaphore>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -44,6 +47,12 @@ class FakeCompiler : public CompilerBackend {
   }
   CompileReply compile(const CompileRequest& request) override {
     if (request.arch == "throw") throw EnvironmentError("the cache is full");
+    if (request.arch == "hang") {
+      for (;;) ::pause();
+    }
+    static std::counting_semaphore<> ended(0);
+    if (request.arch == "after another") ended.acquire();
+    ended.release();
     std::printf("stray output\n");
     std::fflush(stdout);
     CompileReply reply;
@@ -59,7 +68,12 @@ class FakeRunner : public RunnerBackend {
     Hello hello;
     hello.role = WorkerRole::runner;
     hello.native_arch = device_;
+    if (device_ == "missing") hello.error = "there is no such device";
     return hello;
+  }
+  void warm_up() override {
+    if (!device_.empty()) std::fprintf(stderr, "warm\n");
+    if (device_ == "in use") throw EnvironmentError("another process uses it");
   }
   SetupReply setup(const SetupRequest&, const StageCallback& stage) override {
     stage("upload");
@@ -202,11 +216,73 @@ TEST(WorkerMain, AnExceptionEndsItWithItsMessage) {
   EXPECT_NE(child.error_text().find("the cache is full"), std::string::npos);
 }
 
+TEST(WorkerMain, TwoThreadsAnswerInAnyOrder) {
+  Child child({"--role", "compiler", "--threads", "2"});
+  child.receive();
+  child.send(compile_request(1, "after another"));
+  child.send(compile_request(2));
+  EXPECT_EQ(std::get<CompileReply>(child.receive()).id, 2);
+  EXPECT_EQ(std::get<CompileReply>(child.receive()).id, 1);
+  for (std::int64_t id = 100; id < 200; ++id) child.send(compile_request(id));
+  std::set<std::int64_t> answered;
+  for (int i = 0; i < 100; ++i) answered.insert(std::get<CompileReply>(child.receive()).id);
+  EXPECT_EQ(answered.size(), 100u);
+  EXPECT_EQ(*answered.begin(), 100);
+  EXPECT_EQ(*answered.rbegin(), 199);
+  child.close_channel();
+  EXPECT_EQ(child.wait(), 0);
+}
+
+TEST(WorkerMain, AnExceptionInOneThreadEndsItWhateverTheOtherDoes) {
+  for (const std::string other : {"", "hang"}) {
+    Child child({"--role", "compiler", "--threads", "2"});
+    child.receive();
+    if (!other.empty()) child.send(compile_request(1, other));
+    child.send(compile_request(2, "throw"));
+    EXPECT_EQ(child.wait(), 1);
+    EXPECT_NE(child.error_text().find("the cache is full"), std::string::npos);
+  }
+}
+
+TEST(WorkerMain, StuckThreadsEndWithTheChannel) {
+  Child child({"--role", "compiler", "--threads", "2"});
+  child.receive();
+  for (std::int64_t id = 1; id <= 3; ++id) child.send(compile_request(id, "hang"));
+  child.close_channel();
+  EXPECT_EQ(child.wait(), 1);
+}
+
+TEST(WorkerMain, ARunnerWarmsUpAfterItsHello) {
+  Child usable({"--role", "runner", "--device", "cuda:0"});
+  EXPECT_EQ(std::get<Hello>(usable.receive()).error, "");
+  usable.close_channel();
+  EXPECT_EQ(usable.wait(), 0);
+  EXPECT_TRUE(usable.error_text().starts_with("warm\n"));
+
+  Child missing({"--role", "runner", "--device", "missing"});
+  EXPECT_NE(std::get<Hello>(missing.receive()).error, "");
+  missing.close_channel();
+  EXPECT_EQ(missing.wait(), 0);
+  EXPECT_EQ(missing.error_text().find("warm"), std::string::npos);
+
+  Child in_use({"--role", "runner", "--device", "in use"});
+  EXPECT_EQ(std::get<Hello>(in_use.receive()).error, "");
+  EXPECT_EQ(in_use.wait(), 1);
+  EXPECT_TRUE(in_use.error_text().starts_with("warm\nanother process uses it\n"));
+}
+
 TEST(WorkerMain, AWrongRequestEndsIt) {
   Child compiler({"--role", "compiler"});
   compiler.receive();
   compiler.send(SetupRequest{1, {}});
   EXPECT_EQ(compiler.wait(), 1);
+
+  Child two({"--role", "compiler", "--threads", "2"});
+  two.receive();
+  two.send(compile_request(1, "hang"));
+  two.send(SetupRequest{2, {}});
+  EXPECT_EQ(two.wait(), 1);
+  EXPECT_NE(two.error_text().find("asked to run something"), std::string::npos);
 
   Child runner({"--role", "runner"});
   runner.receive();
@@ -236,7 +312,7 @@ TEST(WorkerMain, AddressSpaceLimitIsSetOnRequest) {
 TEST(WorkerMain, ByHandItSaysWhatItIsForAndRefuses) {
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{}, {"--role", "compiler", "--fd", "0"}, {"--role", "compiler", "--fd", "99"},
-        {"--role", "cook", "--fd", "3"}, {"--fd", "x", "--role", "runner"}, {"--help"}}) {
+        {"--role", "cook", "--fd", "3"}, {"--fd", "x", "--role", "runner"}, {"--role", "compiler", "--threads", "0"}, {"--help"}}) {
     Child child(arguments, false);
     EXPECT_EQ(child.wait(), 2);
     EXPECT_NE(child.error_text().find("tunebook --help"), std::string::npos);

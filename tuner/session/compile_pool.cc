@@ -51,21 +51,32 @@ CompileReply reply_of_lost_worker(const LostReason& reason) {
 }  // namespace
 
 struct CompilePool::Impl {
+  // Highest priority first, then in order of submission.
+  using QueueKey = std::pair<int, JobId>;
   struct Job {
     CompileRequest request;
     std::int64_t caller_id = 0;
     Callback callback;
+    QueueKey key;
+    bool alone = false;  // was in a process that died with several: shares none any more
   };
-  // Highest priority first, then in order of submission.
-  using QueueKey = std::pair<int, JobId>;
   struct Slot {
     std::unique_ptr<WorkerProcess> worker;
-    std::optional<Job> job;
+    std::map<JobId, Job> jobs;  // by the id of the request as the worker has it
+    bool held = false;          // while handing out: gets no more, as a job that needs a process for itself waits for it
+
+    bool starting() const { return worker && jobs.empty() && !worker->ready(); }
+    bool has_lone_job() const { return jobs.size() == 1 && jobs.begin()->second.alone; }
   };
 
   Impl(EventLoop& event_loop, CompilePoolOptions pool_options) : loop(event_loop), options(std::move(pool_options)) {
     options.worker.role = WorkerRole::compiler;
-    if (options.workers <= 0) options.workers = default_compile_workers(read_host_resources());
+    const int at_once = default_compile_workers(read_host_resources());  // cores, as far as there is memory for each
+    if (options.workers <= 0) options.workers = at_once;
+    if (options.threads_per_worker <= 0) {
+      options.threads_per_worker = std::clamp(at_once / options.workers, 1, std::max(options.max_threads_per_worker, 1));
+    }
+    options.worker.max_in_flight = options.threads_per_worker;
     slots.resize(static_cast<std::size_t>(options.workers));
   }
 
@@ -90,10 +101,13 @@ struct CompilePool::Impl {
   void worker_ready(const Hello& found);
   void worker_lost(Slot& slot, const LostReason& reason);
   void attempt_failed(Slot& slot, std::string why);
-  void job_done(Slot& slot, CompileReply reply);
+  void job_done(Slot& slot, JobId id, CompileReply reply);
+  void put_back(std::map<JobId, Job> jobs, bool alone);
   void fail_queued();
   void request_dispatch();
   void dispatch();
+  Slot* choose_slot(bool alone);
+  void hand_out(Slot& slot, QueueKey key);
   void announce_quiet();
   bool running() const;
 };
@@ -108,7 +122,11 @@ void CompilePool::Impl::start_worker(Slot& slot) {
       attempt_failed(slot, found.error);
     }
   };
-  callbacks.on_reply = [this, &slot](Reply reply) { job_done(slot, std::get<CompileReply>(std::move(reply))); };
+  callbacks.on_reply = [this, &slot](Reply reply) {
+    auto& compiled = std::get<CompileReply>(reply);
+    const JobId id = compiled.id;
+    job_done(slot, id, std::move(compiled));
+  };
   callbacks.on_lost = [this, &slot](const LostReason& reason) { worker_lost(slot, reason); };
   slot.worker = std::make_unique<WorkerProcess>(loop, options.worker, std::move(callbacks), options.start_timeout_s);
 }
@@ -119,7 +137,7 @@ void CompilePool::Impl::worker_ready(const Hello& found) {
 }
 
 void CompilePool::Impl::worker_lost(Slot& slot, const LostReason& reason) {
-  if (!slot.job) {
+  if (slot.jobs.empty()) {
     ++failures_in_row;
     const bool names_itself = reason.kind == LostReason::Kind::could_not_start;
     attempt_failed(slot, with_output(names_itself ? reason.describe() : fmt::format("the compile worker {} {}",
@@ -129,9 +147,28 @@ void CompilePool::Impl::worker_lost(Slot& slot, const LostReason& reason) {
   }
   ++counts.workers_lost;
   if (reason.kind == LostReason::Kind::deadline) ++counts.timed_out;
+  // Whose fault it was is known if there was only one job, or if one was not answered in time.
+  std::optional<JobId> culprit = reason.request;
+  if (!culprit && slot.jobs.size() == 1) culprit = slot.jobs.begin()->first;
+  std::map<JobId, Job> innocent = std::exchange(slot.jobs, {});
+  if (culprit) slot.jobs.insert(innocent.extract(*culprit));
+  put_back(std::move(innocent), !culprit);
   CompileReply reply = reply_of_lost_worker(reason);
   start_worker(slot);
-  job_done(slot, std::move(reply));
+  if (culprit) {
+    job_done(slot, *culprit, std::move(reply));
+  } else if (on_quiet && !running()) {
+    announce_quiet();
+  }
+}
+
+void CompilePool::Impl::put_back(std::map<JobId, Job> jobs, bool alone) {
+  for (auto& [id, job] : jobs) {
+    job.alone = job.alone || alone;
+    queued_keys.emplace(id, job.key);
+    queue.emplace(job.key, std::move(job));
+  }
+  request_dispatch();
 }
 
 void CompilePool::Impl::attempt_failed(Slot& slot, std::string why) {
@@ -146,9 +183,8 @@ void CompilePool::Impl::attempt_failed(Slot& slot, std::string why) {
   if (none_left) fail_queued();
 }
 
-void CompilePool::Impl::job_done(Slot& slot, CompileReply reply) {
-  Job job = std::move(*slot.job);
-  slot.job.reset();
+void CompilePool::Impl::job_done(Slot& slot, JobId id, CompileReply reply) {
+  const Job job = std::move(slot.jobs.extract(id).mapped());
   failures_in_row = 0;
   reply.id = job.caller_id;
   ++counts.finished;
@@ -186,15 +222,41 @@ void CompilePool::Impl::dispatch() {
     fail_queued();
     return;
   }
-  for (Slot& slot : slots) {
-    if (paused || stopped || queue.empty()) return;
-    if (!slot.worker || !slot.worker->ready()) continue;
-    auto node = queue.extract(queue.begin());
-    queued_keys.erase(node.key().second);
-    slot.job = std::move(node.mapped());
-    slot.worker->send(slot.job->request);
-    slot.worker->arm_deadline(options.timeout_s);
+  if (paused || stopped) return;
+  for (Slot& slot : slots) slot.held = false;
+  for (auto next = queue.begin(); next != queue.end();) {
+    const auto [key, alone] = std::pair(next->first, next->second.alone);
+    ++next;  // handing it out takes it from the queue
+    Slot* slot = choose_slot(alone);
+    if (slot != nullptr) {
+      hand_out(*slot, key);
+    } else if (!alone) {
+      return;
+    }
   }
+}
+
+// The worker with the fewest jobs that can take one more. For a job that needs a process for itself an idle one; if there is none, the
+// one that will be idle first gets no others, so that the job's turn comes.
+CompilePool::Impl::Slot* CompilePool::Impl::choose_slot(bool alone) {
+  Slot* best = nullptr;
+  for (Slot& slot : slots) {
+    if (!slot.worker || slot.held || slot.has_lone_job()) continue;
+    if (!slot.worker->ready() && !(alone && slot.starting())) continue;
+    const auto rank = [](const Slot& any) { return std::pair(any.jobs.size(), any.starting()); };
+    if (best == nullptr || rank(slot) < rank(*best)) best = &slot;
+  }
+  if (!alone || best == nullptr || (best->jobs.empty() && best->worker->ready())) return best;
+  best->held = true;
+  return nullptr;
+}
+
+void CompilePool::Impl::hand_out(Slot& slot, QueueKey key) {
+  auto node = queue.extract(key);
+  queued_keys.erase(key.second);
+  const Job& job = slot.jobs.emplace(key.second, std::move(node.mapped())).first->second;
+  slot.worker->send(job.request);
+  slot.worker->arm_deadline(options.timeout_s);
 }
 
 void CompilePool::Impl::announce_quiet() {
@@ -206,7 +268,7 @@ void CompilePool::Impl::announce_quiet() {
 }
 
 bool CompilePool::Impl::running() const {
-  return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.job.has_value(); });
+  return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return !slot.jobs.empty(); });
 }
 
 CompilePool::CompilePool(EventLoop& loop, CompilePoolOptions options)
@@ -215,7 +277,7 @@ CompilePool::CompilePool(EventLoop& loop, CompilePoolOptions options)
 CompilePool::~CompilePool() {
   for (Impl::Slot& slot : impl_->slots) {
     // Idle ones may tidy up after themselves.
-    if (slot.worker && slot.worker->ready()) slot.worker->shut_down();
+    if (slot.worker && slot.worker->ready() && slot.jobs.empty()) slot.worker->shut_down();
   }
 }
 
@@ -229,7 +291,7 @@ CompilePool::JobId CompilePool::submit(CompileRequest request, int priority, Cal
   const JobId id = ++impl_->last_id;
   const Impl::QueueKey key{-priority, id};
   const std::int64_t caller_id = std::exchange(request.id, id);
-  impl_->queue.emplace(key, Impl::Job{std::move(request), caller_id, std::move(callback)});
+  impl_->queue.emplace(key, Impl::Job{std::move(request), caller_id, std::move(callback), key, false});
   impl_->queued_keys.emplace(id, key);
   impl_->request_dispatch();
   return id;
@@ -267,7 +329,7 @@ bool CompilePool::paused() const { return impl_->paused; }
 void CompilePool::stop_running() {
   impl_->stopped = true;
   for (Impl::Slot& slot : impl_->slots) {
-    if (slot.worker && slot.job) slot.worker->suspend();
+    if (slot.worker && !slot.jobs.empty()) slot.worker->suspend();
   }
 }
 
@@ -280,6 +342,7 @@ void CompilePool::continue_running() {
 }
 
 int CompilePool::workers() const { return impl_->options.workers; }
+int CompilePool::capacity() const { return impl_->options.workers * impl_->options.threads_per_worker; }
 
 const std::optional<Hello>& CompilePool::hello() const { return impl_->hello; }
 
@@ -288,7 +351,8 @@ CompileStatistics CompilePool::statistics() const {
   result.queued = impl_->queue.size();
   for (const Impl::Slot& slot : impl_->slots) {
     if (slot.worker) ++result.workers;
-    if (slot.job) ++result.busy;
+    if (!slot.jobs.empty()) ++result.busy;
+    result.compiling += static_cast<int>(slot.jobs.size());
   }
   return result;
 }

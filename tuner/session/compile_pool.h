@@ -14,13 +14,16 @@
 namespace tunebook {
 
 struct CompilePoolOptions {
-  WorkerCommand worker;         // its role is set by the pool
-  int workers = 0;              // 0: default_compile_workers()
+  WorkerCommand worker;         // its role and how many requests it has at once are set by the pool
+  int workers = 0;              // processes; 0: default_compile_workers()
+  int threads_per_worker = 0;   // compiles at once in each; 0: what default_compile_workers() allows for each, up to ...
+  int max_threads_per_worker = 1;  // ... this: max_compile_threads() of the device kind
   double timeout_s = 60;        // of one compile
   double start_timeout_s = kWorkerStartSeconds;
 };
 
-// The answer to a job. A compiler that crashed, was killed or hung is an outcome (compile_error, compile_timeout) too.
+// The answer to a job. A compiler that crashed, was killed or hung is an outcome (compile_error, compile_timeout) too. Jobs that shared
+// its process are compiled again: alone, if it is not known whose fault it was.
 struct CompileResult {
   CompileReply reply;             // with the id of the request as it was submitted
   std::string environment_error;  // not empty: no compile worker can be started; why, and what to do. Nothing was compiled
@@ -28,13 +31,14 @@ struct CompileResult {
 
 struct CompileStatistics {
   int workers = 0;                // alive
-  int busy = 0;
+  int busy = 0;                   // of these, compiling
+  int compiling = 0;              // jobs being compiled; more than `busy` if workers have several at once
   std::size_t queued = 0;
   std::int64_t finished = 0;      // all answered jobs
   std::int64_t cached = 0;
   std::int64_t timed_out = 0;
   std::int64_t workers_lost = 0;  // while compiling, timeouts included
-  double compile_seconds = 0;     // wall time of all compiles, added up over the workers
+  double compile_seconds = 0;     // wall time of all compiles, added up
 };
 
 // Compile workers and a queue of jobs for them. All calls and callbacks are in the loop's thread; a callback may call the pool
@@ -53,7 +57,7 @@ class CompilePool {
   void start();
   // Higher priority first, equal ones in order of submission. The callback is called from the loop, once.
   JobId submit(CompileRequest request, int priority, Callback callback);
-  // Drops jobs that have not begun; their callbacks are not called.
+  // Drops jobs that have not begun, or wait to begin again; their callbacks are not called.
   bool cancel(JobId job);
   std::size_t cancel_queued();
 
@@ -66,6 +70,7 @@ class CompilePool {
   void continue_running();
 
   int workers() const;                          // as configured
+  int capacity() const;                         // compiles at once: workers times threads of each
   const std::optional<Hello>& hello() const;    // of the first worker that was ready
   CompileStatistics statistics() const;
 

@@ -10,6 +10,7 @@ std::vector<CompileReply> compile_samples(const std::string& kind, const std::ve
   EventLoop loop;
   CompilePoolOptions options;
   options.worker.program = worker_program(kind);
+  options.max_threads_per_worker = max_compile_threads(kind);
   CompilePool pool(loop, options);
   std::vector<CompileReply> replies(jobs.size());
   std::size_t done = 0;

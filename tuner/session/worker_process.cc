@@ -7,17 +7,23 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "session/deadline.h"
 #include "session/event_loop_impl.h"
 #include "worker/channel.h"
 
@@ -35,8 +41,7 @@ constexpr double kKillSeconds = 2;
 constexpr double kShutDownSeconds = 1;
 // A dying process closes its channel before it is gone; releasing a GPU takes a while.
 constexpr double kClosedSeconds = 2;
-// Not 0: libuv would fire the timer again before it looks at the channel.
-constexpr double kSecondLookSeconds = 0.001;
+constexpr int kNvrtcThreads = 2;
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 
 void kill_group(int pid, int signal) {
@@ -70,6 +75,7 @@ std::vector<std::string> command_line(const WorkerCommand& command) {
   if (command.address_space_mib > 0) {
     line.insert(line.end(), {"--address-space-mib", std::to_string(command.address_space_mib)});
   }
+  if (command.max_in_flight > 1) line.insert(line.end(), {"--threads", std::to_string(command.max_in_flight)});
   line.insert(line.end(), command.arguments.begin(), command.arguments.end());
   return line;
 }
@@ -96,16 +102,20 @@ std::int64_t request_id(const Request& request) {
   return std::visit([](const auto& any) { return any.id; }, request);
 }
 
-// Whether `reply` is what `request` (by its index in the variant) asks for.
-bool answers(const Reply& reply, std::size_t request_index, std::int64_t id) {
-  static_assert(std::variant_size_v<Request> == 4 && std::is_same_v<std::variant_alternative_t<1, Reply>, CompileReply>);
-  if (reply.index() != request_index + 1) return false;  // Hello comes first in Reply, then the answers in order
+// Of an answer or a stage; nothing for Hello.
+std::optional<std::int64_t> reply_id(const Reply& reply) {
   return std::visit(
-      [id](const auto& any) {
-        if constexpr (requires { any.id; }) return any.id == id;
-        return false;
+      [](const auto& any) -> std::optional<std::int64_t> {
+        if constexpr (requires { any.id; }) return any.id;
+        return std::nullopt;
       },
       reply);
+}
+
+// Whether `reply` is of the type that a request (by its index in the variant) asks for.
+bool answers(const Reply& reply, std::size_t request_index) {
+  static_assert(std::variant_size_v<Request> == 4 && std::is_same_v<std::variant_alternative_t<1, Reply>, CompileReply>);
+  return reply.index() == request_index + 1;  // Hello comes first in Reply, then the answers in order
 }
 
 }  // namespace
@@ -123,6 +133,8 @@ std::string worker_program(const std::string& kind) {
   return beside.string();
 }
 
+int max_compile_threads(const std::string& kind) { return kind == "cuda" ? kNvrtcThreads : 1; }
+
 std::string LostReason::describe() const {
   switch (kind) {
     case Kind::deadline:
@@ -139,18 +151,20 @@ std::string LostReason::describe() const {
 
 // Outlives the WorkerProcess until libuv has closed its handles and the child is reaped; keeps itself alive meanwhile.
 struct WorkerProcess::State : std::enable_shared_from_this<WorkerProcess::State> {
-  State(EventLoop& event_loop, WorkerCallbacks worker_callbacks, WorkerRole worker_role)
+  State(EventLoop& event_loop, WorkerCallbacks worker_callbacks, const WorkerCommand& command)
       : owner_loop(event_loop),
         loop(event_loop.impl()),
         callbacks(std::move(worker_callbacks)),
-        role(worker_role),
-        deadline(event_loop, [this] { deadline_expired(); }),
+        role(command.role),
+        max_in_flight(static_cast<std::size_t>(std::max(command.max_in_flight, 1))),
+        start_deadline(event_loop, [this] { start_expired(); }),
         end_timer(event_loop, [this] { end_timer_expired(); }) {}
 
   EventLoop& owner_loop;
   EventLoop::Impl& loop;
   WorkerCallbacks callbacks;
   WorkerRole role;
+  std::size_t max_in_flight;
   uv_process_t process{};
   uv_pipe_t channel{};
   uv_pipe_t errors{};
@@ -174,15 +188,15 @@ struct WorkerProcess::State : std::enable_shared_from_this<WorkerProcess::State>
   FrameReader reader;
   TailBuffer error_output;
   bool said_hello = false;
-  bool has_request = false;
-  std::size_t request_index = 0;
-  std::int64_t request = 0;
-  std::string stage;
-
-  Timer deadline;
-  double deadline_s = 0;
-  bool deadline_passed = false;
-  std::optional<double> suspended_remaining_s;
+  struct InFlight {
+    std::size_t request_index = 0;
+    std::string stage;
+    std::unique_ptr<Deadline> deadline;
+  };
+  std::map<std::int64_t, InFlight> in_flight;  // by the request's id
+  std::int64_t last_sent = 0;
+  Deadline start_deadline;
+  bool suspended = false;
   Timer end_timer;
 
   void start(const WorkerCommand& command, double start_seconds);
@@ -191,11 +205,18 @@ struct WorkerProcess::State : std::enable_shared_from_this<WorkerProcess::State>
   void read_done(uv_pipe_t& pipe, std::span<const char> bytes, bool ended);
   void take_messages();
   void take_message(const nlohmann::json& message);
-  void arm(double seconds);
-  void disarm();
-  void deadline_expired();
+  void start_expired();
+  void request_expired(std::int64_t id);
+  void stop_deadlines();
+  // Calls `action` with each deadline.
+  template <typename Action>
+  void each_deadline(Action action) {
+    action(start_deadline);
+    for (auto& [id, request] : in_flight) action(*request.deadline);
+  }
+  std::string last_stage() const;
   void end_timer_expired();
-  void give_up(LostReason::Kind kind, std::string text);
+  void give_up(LostReason reason_given);
   void child_exited(std::int64_t code, int signal);
   void report();
   void finish();
@@ -254,8 +275,7 @@ void WorkerProcess::State::start(const WorkerCommand& command, double start_seco
   pid = process.pid;
   read_from(channel);
   read_from(errors);
-  stage = "start";
-  arm(start_seconds);
+  start_deadline.start(start_seconds);
 }
 
 void WorkerProcess::State::read_from(uv_pipe_t& pipe) {
@@ -298,7 +318,7 @@ void WorkerProcess::State::take_messages() {
       take_message(*message);
     }
   } catch (const ProtocolError& error) {
-    give_up(LostReason::Kind::protocol_error, error.what());
+    give_up({LostReason::Kind::protocol_error, 0, error.what(), 0, last_stage(), "", std::nullopt});
   }
 }
 
@@ -309,55 +329,47 @@ void WorkerProcess::State::take_message(const nlohmann::json& message) {
     if (said_hello) throw ProtocolError("it said Hello twice");
     if (hello->role != role) throw ProtocolError("it has another role than it was started for");
     said_hello = true;
-    stage.clear();
-    disarm();
+    start_deadline.stop();
     if (callbacks.on_hello) callbacks.on_hello(*hello);
     return;
   }
-  if (!has_request) throw ProtocolError("it answered without having been asked");
+  if (in_flight.empty()) throw ProtocolError("it answered without having been asked");
+  const auto request = in_flight.find(reply_id(reply).value_or(0));
   if (const auto* reported_stage = std::get_if<Stage>(&reply)) {
-    if (reported_stage->id != request) throw ProtocolError("it reported a stage of another request");
-    stage = reported_stage->what;
-    if (deadline_s > 0) arm(deadline_s);
+    if (request == in_flight.end()) throw ProtocolError("it reported a stage of another request");
+    request->second.stage = reported_stage->what;
+    request->second.deadline->restart();
     return;
   }
-  if (!answers(reply, request_index, request)) throw ProtocolError("it answered something that was not asked");
-  has_request = false;
-  stage.clear();
-  disarm();
+  if (request == in_flight.end() || !answers(reply, request->second.request_index)) {
+    throw ProtocolError("it answered something that was not asked");
+  }
+  in_flight.erase(request);
   if (callbacks.on_reply) callbacks.on_reply(std::move(reply));
 }
 
-void WorkerProcess::State::arm(double seconds) {
-  deadline_s = seconds;
-  deadline_passed = false;
-  if (suspended_remaining_s) {
-    suspended_remaining_s = seconds;
-  } else {
-    deadline.start(seconds);
-  }
+void WorkerProcess::State::start_expired() {
+  give_up({LostReason::Kind::deadline, 0, "", start_deadline.seconds(), last_stage(), "", std::nullopt});
 }
 
-void WorkerProcess::State::disarm() {
-  deadline.stop();
-  deadline_s = 0;
-  if (suspended_remaining_s) suspended_remaining_s = 0;
+void WorkerProcess::State::request_expired(std::int64_t id) {
+  const InFlight& request = in_flight.at(id);
+  give_up({LostReason::Kind::deadline, 0, "", request.deadline->seconds(), request.stage, "", id});
 }
 
-void WorkerProcess::State::deadline_expired() {
-  // When the coordinator itself was busy, the answer may be waiting already: the loop looks at the channel once more first.
-  if (!deadline_passed) {
-    deadline_passed = true;
-    deadline.start(kSecondLookSeconds);
-    return;
-  }
-  give_up(LostReason::Kind::deadline, "");
+void WorkerProcess::State::stop_deadlines() {
+  each_deadline([](Deadline& deadline) { deadline.stop(); });
 }
 
-void WorkerProcess::State::give_up(LostReason::Kind kind, std::string text) {
+std::string WorkerProcess::State::last_stage() const {
+  if (!said_hello) return "start";
+  return in_flight.size() == 1 ? in_flight.begin()->second.stage : "";
+}
+
+void WorkerProcess::State::give_up(LostReason reason_given) {
   if (reason || finished) return;
-  reason = LostReason{kind, 0, std::move(text), deadline_s, stage};
-  deadline.stop();
+  reason = std::move(reason_given);
+  stop_deadlines();
   kill_group(pid, SIGKILL);
   end_timer.start(exited ? kDrainSeconds : kKillSeconds);
 }
@@ -366,7 +378,7 @@ void WorkerProcess::State::child_exited(std::int64_t code, int signal) {
   exited = true;
   exit_code = code;
   exit_signal = signal;
-  deadline.stop();
+  stop_deadlines();
   kill_group(pid, SIGKILL);  // compilers that it had started
   if (channel_ended && errors_ended) {
     finish();
@@ -381,7 +393,7 @@ void WorkerProcess::State::end_timer_expired() {
   } else if (abandoned) {
     kill_group(pid, SIGKILL);  // shut_down was not heard
   } else if (!reason) {
-    give_up(LostReason::Kind::closed, "");
+    give_up({LostReason::Kind::closed, 0, "", 0, last_stage(), "", std::nullopt});
   } else {
     report();  // killed, but not gone yet: it is reaped whenever it is
   }
@@ -390,7 +402,7 @@ void WorkerProcess::State::end_timer_expired() {
 void WorkerProcess::State::finish() {
   if (finished) return;
   finished = true;
-  deadline.stop();
+  stop_deadlines();
   end_timer.stop();
   close(as_handle(&process));
   close(as_handle(&channel));
@@ -401,7 +413,8 @@ void WorkerProcess::State::finish() {
 void WorkerProcess::State::report() {
   if (reported) return;
   reported = true;
-  has_request = false;
+  const std::string stage = last_stage();
+  in_flight.clear();
   if (abandoned) {
     if (on_shut_down) on_shut_down();
     return;
@@ -409,7 +422,7 @@ void WorkerProcess::State::report() {
   if (!reason) {
     const bool killed = exit_signal != 0;
     reason = LostReason{killed ? LostReason::Kind::signalled : LostReason::Kind::exited,
-                        killed ? exit_signal : static_cast<int>(exit_code), "", 0, stage};
+                        killed ? exit_signal : static_cast<int>(exit_code), "", 0, stage, "", std::nullopt};
   }
   reason->error_output = error_output.text();
   if (callbacks.on_lost) {
@@ -428,7 +441,7 @@ void WorkerProcess::State::close(uv_handle_t* handle) {
 
 WorkerProcess::WorkerProcess(EventLoop& loop, const WorkerCommand& command, WorkerCallbacks callbacks,
                              double start_seconds)
-    : state_(std::make_shared<State>(loop, std::move(callbacks), command.role)) {
+    : state_(std::make_shared<State>(loop, std::move(callbacks), command)) {
   state_->start(command, start_seconds);
 }
 
@@ -437,22 +450,25 @@ WorkerProcess::~WorkerProcess() {
   const bool shutting_down = state.abandoned;
   state.abandoned = true;
   state.on_shut_down = nullptr;
-  state.deadline.stop();
+  state.stop_deadlines();
   if (!shutting_down && !state.exited) kill_group(state.pid, SIGKILL);
 }
 
 void WorkerProcess::send(const Request& request) {
   State& state = *state_;
   if (!state.said_hello) throw std::logic_error("a request was sent to a worker that is not ready");
-  if (state.has_request) throw std::logic_error("a request was sent to a worker that is busy");
+  const std::int64_t id = request_id(request);
+  if (state.in_flight.size() >= state.max_in_flight || state.in_flight.contains(id)) {
+    throw std::logic_error("a request was sent to a worker that is busy");
+  }
   if (state.lost()) return;
   auto* write = new WriteRequest;
   write->frame = encode_frame(encode(request));
   write->request.data = write;
-  state.has_request = true;
-  state.request = request_id(request);
-  state.request_index = request.index();
-  state.stage.clear();
+  auto deadline = std::make_unique<Deadline>(state.owner_loop, [&state, id] { state.request_expired(id); });
+  if (state.suspended) deadline->hold_still();
+  state.in_flight.emplace(id, State::InFlight{request.index(), "", std::move(deadline)});
+  state.last_sent = id;
   const uv_buf_t buffer =
       uv_buf_init(reinterpret_cast<char*>(write->frame.data()), static_cast<unsigned>(write->frame.size()));
   // A failure to write means that the worker is gone, which is reported when its end is seen.
@@ -461,31 +477,35 @@ void WorkerProcess::send(const Request& request) {
 }
 
 void WorkerProcess::arm_deadline(double seconds) {
-  if (!state_->lost()) state_->arm(seconds);
+  const auto request = state_->in_flight.find(state_->last_sent);
+  if (request != state_->in_flight.end() && !state_->lost()) request->second.deadline->start(seconds);
 }
 
-bool WorkerProcess::ready() const { return state_->said_hello && !state_->has_request && !state_->lost(); }
-bool WorkerProcess::busy() const { return state_->has_request; }
+bool WorkerProcess::ready() const {
+  return state_->said_hello && state_->in_flight.size() < state_->max_in_flight && !state_->lost();
+}
+bool WorkerProcess::busy() const { return !state_->in_flight.empty(); }
 int WorkerProcess::pid() const { return state_->pid; }
-const std::string& WorkerProcess::stage() const { return state_->stage; }
 std::string WorkerProcess::error_output() const { return state_->error_output.text(); }
+
+std::string WorkerProcess::stage() const {
+  const auto request = state_->in_flight.find(state_->last_sent);
+  return request != state_->in_flight.end() ? request->second.stage : state_->last_stage();
+}
 
 void WorkerProcess::suspend() {
   State& state = *state_;
-  if (state.suspended_remaining_s || state.lost()) return;
-  state.suspended_remaining_s = state.deadline.active() ? state.deadline.remaining_s() : 0;
-  state.deadline.stop();
+  if (state.suspended || state.lost()) return;
+  state.suspended = true;
+  state.each_deadline([](Deadline& deadline) { deadline.hold_still(); });
   kill_group(state.pid, SIGSTOP);
 }
 
 void WorkerProcess::resume() {
   State& state = *state_;
-  if (!state.suspended_remaining_s) return;
-  const double remaining_s = *state.suspended_remaining_s;
-  state.suspended_remaining_s.reset();
-  if (state.exited) return;
+  if (!std::exchange(state.suspended, false) || state.exited) return;
   kill_group(state.pid, SIGCONT);
-  if (state.deadline_s > 0 && !state.lost()) state.deadline.start(remaining_s);
+  state.each_deadline([](Deadline& deadline) { deadline.go_on(); });
 }
 
 void WorkerProcess::shut_down(std::function<void()> done) {
@@ -493,7 +513,7 @@ void WorkerProcess::shut_down(std::function<void()> done) {
   resume();
   state.abandoned = true;
   state.on_shut_down = std::move(done);
-  state.deadline.stop();
+  state.stop_deadlines();
   if (state.finished) {  // it was lost before: `done` comes all the same
     state.owner_loop.post([weak = std::weak_ptr(state_)] {
       const auto ended = weak.lock();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +17,16 @@ namespace tunebook {
 // ../libexec/tunebook from there. If there is none, the path where it was looked for first: starting it then says so.
 std::string worker_program(const std::string& kind);
 
+// How many compiles one compile process of a device kind can serve with profit. NVRTC compiles two programs at once at 1.85 times the
+// pace of one, and more no faster; the cpu device's compilers are processes of their own.
+int max_compile_threads(const std::string& kind);
+
 struct WorkerCommand {
   std::string program;
   WorkerRole role = WorkerRole::compiler;
   std::string device;                  // as `--device`; may be empty for compilers
   std::int64_t address_space_mib = 0;  // compilers: a limit; 0: none
+  int max_in_flight = 1;               // requests that it serves at once; more than one only for compilers (as `--threads`)
   std::vector<std::string> arguments;  // further ones
   std::vector<std::pair<std::string, std::string>> environment;  // in addition to ours
 };
@@ -39,8 +45,9 @@ struct LostReason {
   int code = 0;
   std::string text;
   double deadline_s = 0;    // deadline: which one
-  std::string stage;        // the last stage it reported of its request; "start" before its Hello; "" if none
+  std::string stage;        // the last stage it reported of its request; "start" before its Hello; "" if none or of several requests
   std::string error_output; // the end of what it printed
+  std::optional<std::int64_t> request;  // deadline: whose it was; nothing before Hello and for other kinds
 
   // One sentence for a message, without the output: "was killed by signal 11 (Segmentation fault)".
   std::string describe() const;
@@ -56,7 +63,8 @@ struct WorkerCallbacks {
 inline constexpr double kWorkerStartSeconds = 60;  // until Hello: opening a device on a busy machine takes seconds
 
 // A child process that speaks the worker protocol, in a process group (session) of its own, with all of which it is killed when this
-// object is destroyed. One request at a time. The thread that starts it must live as long: it dies with that thread.
+// object is destroyed. It has up to `max_in_flight` requests at once, answered in any order. The thread that starts it must live as
+// long: it dies with that thread.
 class WorkerProcess {
  public:
   // Starts it. Failure to start is reported by on_lost, from the loop.
@@ -66,18 +74,20 @@ class WorkerProcess {
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // Sends the request; throws std::logic_error if there was no Hello yet or one is unanswered. To a lost worker: nothing.
+  // Sends the request. Throws std::logic_error if there was no Hello yet, as many as it may have are unanswered, or one of them has
+  // the same id. To a lost worker: nothing.
   void send(const Request& request);
-  // From now on, the worker is lost if it neither answers nor reports a stage for `seconds`. The answer ends it.
+  // From now on, the worker is lost if for `seconds` it neither answers the request sent last nor reports a stage of it. The answer
+  // ends this. Each request has its own deadline.
   void arm_deadline(double seconds);
 
-  bool ready() const;  // said Hello, is not lost and has no request
+  bool ready() const;  // said Hello, is not lost and can take a request
   bool busy() const;   // has a request
   int pid() const;     // -1 if it did not start
-  const std::string& stage() const;  // the last one reported for this request
+  std::string stage() const;         // the last one reported, of the request sent last
   std::string error_output() const;  // the last 16 KiB that it printed
 
-  // Stops and continues the process and its children (SIGSTOP, SIGCONT); meanwhile the deadline stands still.
+  // Stops and continues the process and its children (SIGSTOP, SIGCONT); meanwhile all deadlines stand still.
   void suspend();
   void resume();
 

@@ -25,7 +25,7 @@ inline constexpr int kProtocolVersion = 1;
 
 enum class WorkerRole { compiler, runner };
 
-// Worker -> coordinator, once, unasked, when it is ready. A runner has its device open by then.
+// Worker -> coordinator, once, unasked, when it is ready. A runner knows its device by then and opens it right after.
 struct Hello {
   int protocol = kProtocolVersion;
   WorkerRole role = WorkerRole::compiler;

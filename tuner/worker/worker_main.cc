@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 
 #include "core/error.h"
 #include "worker/channel.h"
+#include "worker/compile_threads.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TUNEBOOK_RESERVES_ADDRESS_SPACE 1
@@ -45,12 +47,14 @@ constexpr int kDefaultFd = 3;
 // How long a worker whose coordinator is gone may take to notice by itself before the watchdog ends it.
 constexpr std::chrono::milliseconds kOrphanGrace{1000};
 constexpr int kParentCheckMs = 1000;
+constexpr std::int64_t kMostThreads = 64;
 
 struct WorkerOptions {
   WorkerRole role = WorkerRole::compiler;
   std::string device;
   int fd = kDefaultFd;
   std::int64_t address_space_mib = 0;  // 0: no limit
+  int threads = 1;                     // of a compiler
 };
 
 std::optional<std::int64_t> parse_number(std::string_view text) {
@@ -66,6 +70,7 @@ std::optional<WorkerOptions> parse_options(int argc, char** argv) {
                                     {"device", required_argument, nullptr, 'd'},
                                     {"fd", required_argument, nullptr, 'f'},
                                     {"address-space-mib", required_argument, nullptr, 'a'},
+                                    {"threads", required_argument, nullptr, 't'},
                                     {nullptr, 0, nullptr, 0}};
   WorkerOptions options;
   bool role_given = false;
@@ -82,6 +87,8 @@ std::optional<WorkerOptions> parse_options(int argc, char** argv) {
       options.fd = static_cast<int>(*parse_number(value));
     } else if (found == 'a' && parse_number(value)) {
       options.address_space_mib = *parse_number(value);
+    } else if (found == 't' && parse_number(value) && *parse_number(value) >= 1 && *parse_number(value) <= kMostThreads) {
+      options.threads = static_cast<int>(*parse_number(value));
     } else {
       return std::nullopt;
     }
@@ -161,7 +168,6 @@ void limit_address_space([[maybe_unused]] std::int64_t mib) {
 }
 
 void serve_compiler(int fd, CompilerBackend& backend) {
-  write_message(fd, encode(Reply{backend.hello()}));
   FrameReader reader;
   while (const auto message = read_message(fd, reader)) {
     const Request request = decode_request(*message);
@@ -174,7 +180,9 @@ void serve_compiler(int fd, CompilerBackend& backend) {
 }
 
 void serve_runner(int fd, RunnerBackend& backend) {
-  write_message(fd, encode(Reply{backend.hello()}));
+  const Hello hello = backend.hello();
+  write_message(fd, encode(Reply{hello}));
+  if (hello.error.empty()) backend.warm_up();
   FrameReader reader;
   while (const auto message = read_message(fd, reader)) {
     const Request request = decode_request(*message);
@@ -203,15 +211,19 @@ void serve_runner(int fd, RunnerBackend& backend) {
   }
 }
 
-void serve(const WorkerOptions& options, const BackendFactory& factory) {
-  if (options.role == WorkerRole::compiler) {
-    if (options.address_space_mib > 0) limit_address_space(options.address_space_mib);
-    const auto backend = factory.compiler();
-    serve_compiler(options.fd, *backend);
-  } else {
+// False if it failed and said why.
+bool serve(const WorkerOptions& options, const BackendFactory& factory) {
+  if (options.role == WorkerRole::runner) {
     const auto backend = factory.runner(options.device);
     serve_runner(options.fd, *backend);
+    return true;
   }
+  if (options.address_space_mib > 0) limit_address_space(options.address_space_mib);
+  auto backend = factory.compiler();
+  write_message(options.fd, encode(Reply{backend->hello()}));
+  if (options.threads > 1) return serve_compiles(options.fd, options.threads, std::move(backend), factory.compiler);
+  serve_compiler(options.fd, *backend);
+  return true;
 }
 
 }  // namespace
@@ -232,8 +244,7 @@ int worker_main(int argc, char** argv, const BackendFactory& factory) {
 
   try {
     const Watchdog watchdog(options->fd, parent);
-    serve(*options, factory);
-    return 0;
+    return serve(*options, factory) ? 0 : kExitFailure;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return kExitFailure;
