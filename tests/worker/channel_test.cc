@@ -1,5 +1,6 @@
 #include "worker/channel.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,9 +41,9 @@ class SocketPair {
 };
 
 std::vector<std::uint8_t> frame_of(const std::vector<std::uint8_t>& body) {
-  std::vector<std::uint8_t> frame;
-  for (int i = 0; i < 4; ++i) frame.push_back(static_cast<std::uint8_t>(body.size() >> (8 * i)));
-  frame.insert(frame.end(), body.begin(), body.end());
+  std::vector<std::uint8_t> frame(4 + body.size());
+  for (std::size_t i = 0; i < 4; ++i) frame[i] = static_cast<std::uint8_t>(body.size() >> (8 * i));
+  std::copy(body.begin(), body.end(), frame.begin() + 4);
   return frame;
 }
 
