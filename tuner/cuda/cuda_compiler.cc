@@ -165,12 +165,18 @@ std::string join(const std::vector<std::string>& options) {
   return line;
 }
 
+// As `-no-cache`, for versions without the option; only this process, which has no other use of the driver's cache. Once: the
+// compiler of a second thread is made while NVRTC reads the environment in the first.
+void disable_driver_cache() {
+  static const bool done = ::setenv("CUDA_CACHE_DISABLE", "1", 1) == 0;
+  static_cast<void>(done);
+}
+
 class CudaCompiler : public CompilerBackend {
  public:
   CudaCompiler() {
     try {
-      // The same for versions without the option; only this process, which has no other use of the driver's cache.
-      ::setenv("CUDA_CACHE_DISABLE", "1", 1);
+      disable_driver_cache();
       nvrtc_ = std::make_unique<NvrtcLibrary>();
       for (const auto& folder : nvrtc_->include_folders()) include_options_.push_back("-I" + folder.string());
       identity_ = nvrtc_->identity();

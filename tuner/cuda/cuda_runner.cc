@@ -53,10 +53,9 @@ class CudaRunner : public RunnerBackend {
  public:
   explicit CudaRunner(const std::string& device) {
     try {
-      const int ordinal = parse_cuda_device(device);
-      open_device(ordinal);
-      hello_ = describe_device(ordinal);
-      stream_ = std::make_unique<Stream>();
+      ordinal_ = parse_cuda_device(device);
+      find_device(ordinal_);
+      hello_ = describe_device(ordinal_);
     } catch (const std::exception& error) {
       hello_ = Hello{};
       hello_.role = WorkerRole::runner;
@@ -66,6 +65,11 @@ class CudaRunner : public RunnerBackend {
   }
 
   Hello hello() override { return hello_; }
+
+  void warm_up() override {
+    open_device(ordinal_);
+    stream_ = std::make_unique<Stream>();
+  }
 
   SetupReply setup(const SetupRequest& request, const StageCallback& stage) override {
     require_usable();
@@ -119,9 +123,10 @@ class CudaRunner : public RunnerBackend {
   }
 
  private:
-  void require_usable() const {
+  void require_usable() {
     if (!hello_.error.empty()) throw EnvironmentError(hello_.error);
     if (unusable_) throw EnvironmentError("the GPU cannot be used by this process after a fault: start another runner");
+    if (!stream_) warm_up();
   }
 
   // A candidate's failures become the reply's outcome.
@@ -211,6 +216,7 @@ class CudaRunner : public RunnerBackend {
     return *sampler_;
   }
 
+  int ordinal_ = 0;
   Hello hello_;
   bool unusable_ = false;
   std::unique_ptr<Stream> stream_;

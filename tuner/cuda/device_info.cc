@@ -90,7 +90,7 @@ int parse_cuda_device(const std::string& device) {
   return ordinal;
 }
 
-void open_device(int ordinal) {
+void find_device(int ordinal) {
   int count = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
   if (found == cudaErrorInsufficientDriver) {
@@ -110,11 +110,8 @@ void open_device(int ordinal) {
     throw EnvironmentError(fmt::format("there is no cuda:{}: {} found, numbered from 0 (CUDA_VISIBLE_DEVICES may hide others)", ordinal,
                                        count == 1 ? "one CUDA device was" : fmt::format("{} CUDA devices were", count)));
   }
-  cudaError_t opened = cudaSetDevice(ordinal);
-  if (opened == cudaSuccess) opened = cudaFree(nullptr);
-  if (opened != cudaSuccess) {
-    throw EnvironmentError(fmt::format("cuda:{} cannot be used: {} ({}); another process may have it in exclusive mode or fill its memory",
-                                       ordinal, cudaGetErrorString(opened), cudaGetErrorName(opened)));
+  if (attribute(cudaDevAttrComputeMode, ordinal) == cudaComputeModeProhibited) {
+    throw EnvironmentError(fmt::format("cuda:{} is in compute mode \"prohibited\": choose another device, or see nvidia-smi --compute-mode", ordinal));
   }
 }
 
@@ -149,6 +146,15 @@ Hello describe_device(int ordinal) {
                        {"memory_bus_bits", properties.memoryBusWidth}};
   hello.device = std::move(device);
   return hello;
+}
+
+void open_device(int ordinal) {
+  cudaError_t opened = cudaSetDevice(ordinal);
+  if (opened == cudaSuccess) opened = cudaFree(nullptr);
+  if (opened != cudaSuccess) {
+    throw EnvironmentError(fmt::format("cuda:{} cannot be used: {} ({}); another process may have it in exclusive mode or fill its memory",
+                                       ordinal, cudaGetErrorString(opened), cudaGetErrorName(opened)));
+  }
 }
 
 }  // namespace tunebook

@@ -9,11 +9,14 @@ namespace tunebook {
 // Ordinal from "cuda:N" or "cuda". Throws EnvironmentError for anything else.
 int parse_cuda_device(const std::string& device);
 
-// Opens device `ordinal` for this process (creates its context). Throws EnvironmentError if there is no driver, no GPU, no such
-// GPU, or it cannot be used; the message says what to do.
-void open_device(int ordinal);
+// Throws EnvironmentError if there is no driver, no GPU, no such GPU, or nobody may use it; the message says what to do. Creates no
+// context, which takes 200 ms.
+void find_device(int ordinal);
 
-// Device, native_arch, toolchain, driver and environment of an open device.
+// Device, native_arch, toolchain, driver and environment of a device that was found. Creates no context either.
 Hello describe_device(int ordinal);
+
+// Creates the context of device `ordinal`, for this process, and makes it current. Throws EnvironmentError if it cannot be used.
+void open_device(int ordinal);
 
 }  // namespace tunebook
