@@ -17,9 +17,10 @@
 namespace tunebook {
 namespace {
 
+constexpr double kStopPollSeconds = 0.2;
 constexpr double kHelloSeconds = kWorkerStartSeconds + 5;
-// One job compiling and one queued, so that no worker waits for this process.
-constexpr std::size_t kJobsPerCompileWorker = 2;
+// For each compile that runs one is queued, so that no worker waits for this process.
+constexpr std::size_t kQueuedPerCompile = 2;
 constexpr int kReferencePriority = 1;  // before every candidate: nothing can be verified without it
 constexpr std::int64_t kReferenceId = -1;
 
@@ -39,6 +40,12 @@ TimingPlan timing_plan(const std::string& kind, CacheMode cache) {
     plan.target_relative_width = 0.01;
   }
   return plan;
+}
+
+// What the workers put into Timing::method. Times taken by another way of measuring are not compared, so the number is raised
+// there and here when the timing code changes.
+std::string method_of(const std::string& kind, CacheMode cache) {
+  return std::string(cache == CacheMode::warm ? "warm" : "cold") + (kind == "cpu" ? "/cpu1" : "/1");
 }
 
 WorkerCommand command_for(const std::string& kind, const std::string& device) {
@@ -111,6 +118,7 @@ struct DeviceExecutor::Impl {
     pool_options.worker = command_for(kind, "");
     pool_options.workers = options.compile_workers;
     pool_options.timeout_s = options.compile_timeout_s;
+    pool_options.max_threads_per_worker = max_compile_threads(kind);
     pool = std::make_unique<CompilePool>(loop, pool_options);
     Runner::Callbacks callbacks;
     callbacks.on_idle = [this] { pump(); };
@@ -129,7 +137,7 @@ struct DeviceExecutor::Impl {
     const Hello& hello = *runner->hello();
     identity.device = *hello.device;
     identity.toolchain = pool->hello()->toolchain + (hello.driver.empty() ? "" : "; driver " + hello.driver);
-    identity.method = (options.cache == CacheMode::warm ? "warm" : "cold") + std::string("/") + std::to_string(kMeasuringVersion);
+    identity.method = method_of(kind, options.cache);
     identity.environment = hello.environment.is_object() ? hello.environment : nlohmann::json::object();
     identity.environment["driver"] = hello.driver;
     identity.environment["compiler"] = pool->hello()->toolchain;
@@ -194,8 +202,8 @@ struct DeviceExecutor::Impl {
   // Keeps the pool busy, in the order of proposals; when no more will come, what takes longest to compile begins first, so that
   // the last compiles end together.
   void dispatch() {
-    const std::size_t workers = static_cast<std::size_t>(pool->workers());
-    const std::size_t wanted = closing ? workers + 1 : workers * kJobsPerCompileWorker;
+    const std::size_t at_once = static_cast<std::size_t>(pool->capacity());
+    const std::size_t wanted = closing ? at_once + 1 : at_once * kQueuedPerCompile;
     while (!waiting.empty() && compiling < wanted) {
       auto next = waiting.begin();
       if (closing) {
@@ -285,6 +293,10 @@ struct DeviceExecutor::Impl {
     if (found == jobs.end()) return;
     merge_resources(found->second.compiled.resources, reply.resources);
     last_reply = std::move(reply);
+    if (last_reply.timing && last_reply.timing->method != identity.method) {
+      throw EnvironmentError(fmt::format("the worker measures as '{}', this program expects '{}'; they are of different versions: "
+                                         "install them together", last_reply.timing->method, identity.method));
+    }
     Outcome outcome = last_reply.outcome;
     if (outcome == Outcome::ok && last_reply.timing && last_reply.timing->abandoned) outcome = Outcome::abandoned;
     finish(order, outcome, last_reply.message);
@@ -338,13 +350,14 @@ struct DeviceExecutor::Impl {
     LaunchShape launch;
   };
 
-  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes) {
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes,
+                                       const std::function<bool()>& stop) {
     std::vector<Compiled> compiled = compile_again(candidates);
     runner.reset();  // one process at a time uses the device
     std::vector<Finalist> finalists;
     for (const Compiled& candidate : compiled) finalists.push_back({candidate.configuration, {}});
-    for (int process = 0; process < processes; ++process) {
-      const InterleaveReply reply = time_in_fresh_process(compiled, process);
+    for (int process = 0; process < processes && !(stop && stop()); ++process) {
+      const InterleaveReply reply = time_in_fresh_process(compiled, process, stop);
       if (reply.outcome != Outcome::ok || reply.timings.size() != compiled.size()) {
         finalist_errors.push_back(reply.message);
         continue;
@@ -379,7 +392,7 @@ struct DeviceExecutor::Impl {
     return compiled;
   }
 
-  InterleaveReply time_in_fresh_process(const std::vector<Compiled>& compiled, int process) {
+  InterleaveReply time_in_fresh_process(const std::vector<Compiled>& compiled, int process, const std::function<bool()>& stop) {
     InterleaveReply result;
     result.outcome = Outcome::worker_lost;
     bool over = false;
@@ -415,7 +428,7 @@ struct DeviceExecutor::Impl {
     WorkerCommand command = command_for(kind_name(device.kind), device.text());
     command.role = WorkerRole::runner;
     worker = std::make_unique<WorkerProcess>(loop, command, std::move(callbacks));
-    loop.run_until([&] { return over; });
+    while (!over && !(stop && stop())) loop.run_until([&] { return over; }, kStopPollSeconds);
     return result;
   }
 
@@ -475,8 +488,9 @@ bool DeviceExecutor::run_until(const std::function<bool()>& finished, double dea
   return impl_->run_until(finished, deadline_seconds);
 }
 void DeviceExecutor::cancel() { impl_->cancel(); }
-std::vector<Finalist> DeviceExecutor::time_finalists(const std::vector<Configuration>& candidates, int processes) {
-  return impl_->time_finalists(candidates, processes);
+std::vector<Finalist> DeviceExecutor::time_finalists(const std::vector<Configuration>& candidates, int processes,
+                                                     const std::function<bool()>& stop) {
+  return impl_->time_finalists(candidates, processes, stop);
 }
 int DeviceExecutor::compile_workers() const { return impl_->pool->workers(); }
 

@@ -23,9 +23,6 @@ struct DeviceExecutorOptions {
 // A configuration whose interval lies above this multiple of the best median is abandoned.
 inline constexpr double kAbandonMultiple = 1.25;
 
-// Part of `method`: times taken by another way of measuring are not compared. Raised when the workers' timing code changes.
-inline constexpr int kMeasuringVersion = 1;
-
 // What happened to one configuration outside a session (`run`, `check`).
 struct Examination {
   TrialRecord trial;
@@ -51,7 +48,8 @@ class DeviceExecutor : public Executor {
   void set_best(double median_us) override;
   bool run_until(const std::function<bool()>& finished, double deadline_seconds) override;
   void cancel() override;
-  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes) override;
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes,
+                                       const std::function<bool()>& stop) override;
 
   // One configuration, with all detail; never abandoned.
   Examination examine(const Configuration& configuration);

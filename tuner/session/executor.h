@@ -53,8 +53,9 @@ class Executor {
   // Forgets everything submitted that has not finished; kills what runs.
   virtual void cancel() = 0;
   // Times the candidates interleaved in `processes` fresh processes. Empty medians where a candidate failed.
-  // A replay executor returns one median each: the recorded time.
-  virtual std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes) = 0;
+  // A replay executor returns one median each: the recorded time. Ends early, with what there is, when `stop` says so.
+  virtual std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes,
+                                               const std::function<bool()>& stop) = 0;
 };
 
 }  // namespace tunebook

@@ -52,7 +52,8 @@ TrialRecord ReplayExecutor::answer(const Proposal& proposal) const {
   return record;
 }
 
-std::vector<Finalist> ReplayExecutor::time_finalists(const std::vector<Configuration>& candidates, int) {
+std::vector<Finalist> ReplayExecutor::time_finalists(const std::vector<Configuration>& candidates, int,
+                                                     const std::function<bool()>&) {
   std::vector<Finalist> finalists;
   for (const Configuration& candidate : candidates) {
     Finalist finalist{candidate, {}};

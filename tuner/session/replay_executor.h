@@ -21,7 +21,8 @@ class ReplayExecutor : public Executor {
   void set_best(double) override {}
   bool run_until(const std::function<bool()>& finished, double deadline_seconds) override;
   void cancel() override { queue_.clear(); }
-  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes) override;
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes,
+                                       const std::function<bool()>& stop) override;
 
  private:
   TrialRecord answer(const Proposal& proposal) const;

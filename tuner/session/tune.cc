@@ -262,7 +262,8 @@ class TuneSession {
     if (options_.finalists > 0) {
       std::vector<Configuration> configurations;
       for (const TrialRecord& trial : chosen) configurations.push_back(trial.configuration);
-      finalists = executor_.time_finalists(configurations, options_.finalist_processes);
+      finalists = executor_.time_finalists(configurations, options_.finalist_processes,
+                                           [this] { return options_.stop_requested(); });
     } else {
       finalists.push_back({chosen.front().configuration, {*chosen.front().median_us}});
     }
