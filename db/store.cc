@@ -27,6 +27,9 @@ const std::filesystem::path& with_folder(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path, error)) {
     throw InputError(fmt::format("book {0}: this is a folder; give a file in it, for example --book {0}/book.db", path.string()));
   }
+  if (std::filesystem::is_other(std::filesystem::status(path, error))) {  // a device, a pipe, a socket
+    throw InputError(fmt::format("book {}: this is no regular file; give another path with --book", path.string()));
+  }
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   std::filesystem::create_directories(folder, error);
   if (error) {

@@ -152,6 +152,7 @@ TEST_F(BadInput, BookPaths) {
     expect_bad_input(with(text + "/book.db"), {text + "/book.db"});
     expect_bad_input(with(text), {text, "no SQLite database"});
     expect_bad_input(with(folder().string()), {folder().string()});
+    expect_bad_input(with("/dev/null"), {"/dev/null"});
   }
   EXPECT_EQ(read_file(text), std::string(5000, 'x'));
 }
@@ -197,7 +198,11 @@ TEST_F(BadInput, CommandLines) {
   expect_bad_input(tune({"--seed", "x"}), {"--seed"});
   expect_bad_input(tune({"--seed"}), {"--seed"});
   expect_bad_input(tune({"--finalists", "-3"}), {"--finalists"});
-  expect_bad_input(tune({"--run-timeout", "0"}), {"--run-timeout"});
+  expect_bad_input(tune({"--seed", "-1"}), {"--seed: '-1' is no integer from 0"});
+  expect_bad_input(tune({"--seed", "18446744073709551616"}), {"--seed"});
+  for (const char* seconds : {"0", "-1", "nan", "inf", "1e300", "x", ""}) {
+    expect_bad_input(tune({"--run-timeout", seconds}), {"--run-timeout: '" + std::string(seconds) + "' is no number of seconds"});
+  }
   expect_bad_input({"tune"}, {"kernel"});
   expect_bad_input({"best", "matmul_tiled", "--templates", user_kernels()}, {"--shape"});
 }

@@ -101,7 +101,7 @@ CliTest::~CliTest() {
 
 RunningProgram CliTest::start(const std::vector<std::string>& arguments) {
   const std::string stem = "run" + std::to_string(++runs_);
-  const std::filesystem::path out = folder_ / (stem + ".out");
+  const std::filesystem::path out = out_.empty() ? folder_ / (stem + ".out") : out_;
   const std::filesystem::path err = folder_ / (stem + ".err");
   std::vector<std::string> words = {TUNEBOOK_BIN_DIR "/tunebook"};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -112,17 +112,25 @@ RunningProgram CliTest::start(const std::vector<std::string>& arguments) {
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  for (int fd = 0; closed_ && fd <= 2; ++fd) posix_spawn_file_actions_addclose(&actions, fd);
   pid_t pid = -1;
   const int error = posix_spawn(&pid, words.front().c_str(), &actions, nullptr, pointers(words).data(), pointers(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::runtime_error("cannot start " + words.front());
-  return RunningProgram(pid, out, err);
+  return RunningProgram(pid, out_.empty() ? out : "", err);
 }
 
 ProgramResult CliTest::run(const std::vector<std::string>& arguments, double timeout_s) {
   ProgramResult result = start(arguments).wait(timeout_s);
   EXPECT_FALSE(result.timed_out) << testing::PrintToString(arguments) << '\n' << result.err;
   EXPECT_EQ(result.signal, 0) << testing::PrintToString(arguments) << '\n' << result.err;
+  return result;
+}
+
+ProgramResult CliTest::run_into(const std::filesystem::path& out, const std::vector<std::string>& arguments) {
+  out_ = out;
+  ProgramResult result = run(arguments);
+  out_.clear();
   return result;
 }
 

@@ -53,6 +53,10 @@ class CliTest : public testing::Test {
 
   RunningProgram start(const std::vector<std::string>& arguments);
   ProgramResult run(const std::vector<std::string>& arguments, double timeout_s = 120);
+  // With stdout in another file; `out` of the result is empty.
+  ProgramResult run_into(const std::filesystem::path& out, const std::vector<std::string>& arguments);
+  // Programs started from here on have neither stdin, stdout nor stderr.
+  void set_standard_descriptors_closed() { closed_ = true; }
   // Exit code 0 and exactly one JSON object on one line of stdout.
   nlohmann::ordered_json run_json(const std::vector<std::string>& arguments, double timeout_s = 120);
   // Exit code 2, nothing on stdout, no book made, and one message on stderr that contains all of these.
@@ -68,6 +72,8 @@ class CliTest : public testing::Test {
  private:
   std::filesystem::path folder_;
   std::map<std::string, std::string> environment_;
+  std::filesystem::path out_;  // empty: a file for each run
+  bool closed_ = false;
   int runs_ = 0;
 };
 

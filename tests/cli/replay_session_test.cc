@@ -15,7 +15,11 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr std::uint64_t kSeed = 7;
-constexpr std::uint64_t kSize = 20000;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint64_t kSize = 10000;
+#else
+constexpr std::uint64_t kSize = 100000;
+#endif
 
 class ReplaySession : public CliTest {
  protected:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli_support.h"
+#include "db/store.h"
 
 namespace tunebook::test {
 namespace {
@@ -168,6 +169,23 @@ TEST_F(Verbs, DoctorFindsABookThatIsNone) {
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(parse_one_line(result.out)["sound"], false);
   EXPECT_EQ(read_file(text), "no book");
+}
+
+// A result that does not arrive is no success.
+TEST_F(Verbs, FullStdout) {
+  for (const Words& words : {Words{"list", "--json"}, Words{"list"}, Words{"--help"}, vector_add("best", {"--json"})}) {
+    const ProgramResult result = run_into("/dev/full", words);
+    EXPECT_EQ(result.exit_code, 1) << words.front();
+    EXPECT_NE(result.err.find("could not be written to stdout"), std::string::npos) << result.err;
+  }
+}
+
+// Nothing may take the numbers of standard descriptors that the caller closed: messages would end up in the book.
+TEST_F(Verbs, ClosedStandardDescriptors) {
+  set_standard_descriptors_closed();
+  EXPECT_EQ(run(vector_add("tune", {"--budget", "2", "--finalists", "0"})).exit_code, 0);
+  EXPECT_TRUE(Store(book()).check().problems.empty());
+  EXPECT_EQ(Store(book()).check().winners, 1);
 }
 
 // A machine with neither toolkit nor driver, and no worker either.

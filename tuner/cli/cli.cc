@@ -1,8 +1,19 @@
 #include "cli/cli.h"
 
+#include <charconv>
+#include <cstdint>
 #include <iostream>
+#include <system_error>
+
+#include <fmt/format.h>
 
 namespace tunebook::cli {
+namespace {
+
+constexpr double kLeastSeconds = 0.001;
+constexpr double kMostSeconds = 7 * 24 * 3600;
+
+}  // namespace
 
 std::string Invocation::command_line() const {
   std::string line;
@@ -36,6 +47,26 @@ void add_templates_option(CLI::App& verb, std::vector<std::string>& templates) {
 
 void add_device_option(CLI::App& verb, std::string& device) {
   verb.add_option("--device", device, "cuda:N, cpu or replay:PATH (default: the best one present)")->type_name("DEVICE");
+}
+
+void add_seconds_option(CLI::App& verb, const std::string& name, double& seconds, const std::string& description) {
+  const auto check = [](const std::string& text) -> std::string {
+    double value = 0;
+    // Written so that a NaN fails, too.
+    if (CLI::detail::lexical_cast(text, value) && value >= kLeastSeconds && value <= kMostSeconds) return {};
+    return fmt::format("'{}' is no number of seconds from {} to {}", text, kLeastSeconds, kMostSeconds);
+  };
+  verb.add_option(name, seconds, description)->check(check)->type_name("SECONDS")->capture_default_str();
+}
+
+void add_seed_option(CLI::App& verb, std::uint64_t& seed, const std::string& description) {
+  const auto check = [](const std::string& text) -> std::string {
+    std::uint64_t value = 0;  // CLI11 lets negative and too large ones wrap around
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc{} && end == text.data() + text.size();
+    return whole ? std::string() : fmt::format("'{}' is no integer from 0 to 2^64 - 1", text);
+  };
+  verb.add_option("--seed", seed, description)->check(check)->capture_default_str();
 }
 
 void print_json(const nlohmann::ordered_json& json) {

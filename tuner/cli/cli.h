@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ void add_json_option(CLI::App& verb, bool& json);
 void add_book_option(CLI::App& verb, std::string& book);
 void add_templates_option(CLI::App& verb, std::vector<std::string>& templates);
 void add_device_option(CLI::App& verb, std::string& device);
+
+// An option in seconds: a number from a millisecond to a week.
+void add_seconds_option(CLI::App& verb, const std::string& name, double& seconds, const std::string& description);
+void add_seed_option(CLI::App& verb, std::uint64_t& seed, const std::string& description);
 
 // One JSON object on one line of stdout.
 void print_json(const nlohmann::ordered_json& json);

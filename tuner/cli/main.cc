@@ -1,6 +1,11 @@
-#include <clocale>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <iostream>
 
 #include <fmt/format.h>
 
@@ -8,8 +13,35 @@
 #include "cli/usage.h"
 #include "core/error.h"
 
+namespace tunebook {
+namespace {
+
+// A caller may have closed stdin, stdout or stderr. What is opened next would take their numbers, and messages would be written
+// into it: into a book or a worker's socket.
+void fill_standard_descriptors() {
+  for (int fd = open("/dev/null", O_RDWR | O_CLOEXEC); fd >= 0; fd = open("/dev/null", O_RDWR | O_CLOEXEC)) {
+    if (fd > STDERR_FILENO) {
+      close(fd);
+      return;
+    }
+    fcntl(fd, F_SETFD, 0);
+  }
+}
+
+// A result that did not arrive is no success: the disk may be full.
+int exit_code_after_output(int exit_code) {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return exit_code;
+  if (errno != EPIPE) fmt::print(stderr, "tunebook: the result could not be written to stdout: {}\n", std::strerror(errno));
+  return cli::kFailed;
+}
+
+}  // namespace
+}  // namespace tunebook
+
 int main(int argc, char** argv) {
   using namespace tunebook;
+  fill_standard_descriptors();
   cli::Invocation invocation;
   invocation.argc = argc;
   invocation.argv = argv;
@@ -34,10 +66,10 @@ int main(int argc, char** argv) {
 
   try {
     app.parse(argc, argv);
-    return invocation.exit_code;
+    return exit_code_after_output(invocation.exit_code);
   } catch (const CLI::ParseError& error) {
     // Help and version come this way too, with code 0.
-    return app.exit(error) == 0 ? cli::kDone : cli::kBadInput;
+    return app.exit(error) == 0 ? exit_code_after_output(cli::kDone) : cli::kBadInput;
   } catch (const InputError& error) {
     fmt::print(stderr, "tunebook: {}\n", error.what());
     return cli::kBadInput;

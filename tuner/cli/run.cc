@@ -123,9 +123,8 @@ void add_run(CLI::App& app, Invocation& invocation) {
   verb->add_option("--preset", options->preset, "A preset of the template (default: default)");
   add_device_option(*verb, options->device);
   verb->add_option("--cache", options->cache, "cold or warm L2 cache")->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();
-  verb->add_option("--seed", options->seed, "Of the inputs")->capture_default_str();
-  verb->add_option("--run-timeout", options->run_timeout_s, "Seconds for each step on the device")
-      ->check(CLI::PositiveNumber)->capture_default_str();
+  add_seed_option(*verb, options->seed, "Of the inputs");
+  add_seconds_option(*verb, "--run-timeout", options->run_timeout_s, "For each step on the device");
   add_templates_option(*verb, options->templates);
   add_json_option(*verb, options->json);
   verb->footer("Example:  tunebook run matmul --shape 512,512,512 --preset naive --device cpu\n"

@@ -257,7 +257,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   verb->add_option("--strategy", options->strategy, "exhaustive or random")->capture_default_str();
   verb->add_option("--budget", options->budget, "Trials (200), share of the space (10%), time (30s, 5m, 2h), or all")
       ->capture_default_str();
-  verb->add_option("--seed", options->seed, "Of the strategy and the inputs")->capture_default_str();
+  add_seed_option(*verb, options->seed, "Of the strategy and the inputs");
   verb->add_flag("--presets", options->presets, "Print the ladder of presets");
   verb->add_option("--where", options->where, "Narrow the space by a constraint, e.g. 'BM >= 64'; repeatable")
       ->allow_extra_args(false)->type_name("EXPR");
@@ -270,10 +270,8 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(0, 32))->capture_default_str();
   verb->add_option("--finalist-processes", options->finalist_processes, "in this many fresh processes")
       ->check(CLI::Range(1, 100))->capture_default_str();
-  verb->add_option("--run-timeout", options->run_timeout_s, "Seconds for each step of a trial on the device")
-      ->check(CLI::PositiveNumber)->capture_default_str();
-  verb->add_option("--compile-timeout", options->compile_timeout_s, "Seconds for one compile")
-      ->check(CLI::PositiveNumber)->capture_default_str();
+  add_seconds_option(*verb, "--run-timeout", options->run_timeout_s, "For each step of a trial on the device");
+  add_seconds_option(*verb, "--compile-timeout", options->compile_timeout_s, "For one compile");
   add_book_option(*verb, options->book);
   add_templates_option(*verb, options->templates);
   add_json_option(*verb, options->json);
