@@ -140,6 +140,14 @@ TEST_F(BadInput, Devices) {
                    {"cuda:99", "--gpu NAME"});
 }
 
+// What others can write to would be code that they can change.
+TEST_F(BadInput, CachesOfOthers) {
+  std::filesystem::create_directory(folder() / "open");
+  std::filesystem::permissions(folder() / "open", std::filesystem::perms::all);
+  set_environment("TUNEBOOK_CACHE", (folder() / "open").string());
+  expect_bad_input(tune({}), {"device cpu cannot be used", (folder() / "open").string(), "chmod 700"});
+}
+
 TEST_F(BadInput, BookPaths) {
   const std::string text = write("notes.txt", std::string(5000, 'x')).string();
   for (const char* verb : {"tune", "best"}) {

@@ -110,6 +110,7 @@ struct CompilePool::Impl {
   void hand_out(Slot& slot, QueueKey key);
   void announce_quiet();
   bool running() const;
+  bool none_left() const;
 };
 
 void CompilePool::Impl::start_worker(Slot& slot) {
@@ -179,8 +180,7 @@ void CompilePool::Impl::attempt_failed(Slot& slot, std::string why) {
   }
   environment_error = std::move(why);
   // As long as another worker lives, the session goes on with fewer.
-  const bool none_left = std::none_of(slots.begin(), slots.end(), [](const Slot& any) { return any.worker != nullptr; });
-  if (none_left) fail_queued();
+  if (none_left()) fail_queued();
 }
 
 void CompilePool::Impl::job_done(Slot& slot, JobId id, CompileReply reply) {
@@ -218,7 +218,7 @@ void CompilePool::Impl::request_dispatch() {
 }
 
 void CompilePool::Impl::dispatch() {
-  if (started && std::none_of(slots.begin(), slots.end(), [](const Slot& any) { return any.worker != nullptr; })) {
+  if (started && none_left()) {
     fail_queued();
     return;
   }
@@ -265,6 +265,10 @@ void CompilePool::Impl::announce_quiet() {
     const auto callback = std::exchange(on_quiet, nullptr);
     callback();
   });
+}
+
+bool CompilePool::Impl::none_left() const {
+  return std::none_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.worker != nullptr; });
 }
 
 bool CompilePool::Impl::running() const {
@@ -355,6 +359,10 @@ CompileStatistics CompilePool::statistics() const {
     result.compiling += static_cast<int>(slot.jobs.size());
   }
   return result;
+}
+
+std::string CompilePool::failure() const {
+  return impl_->started && impl_->none_left() ? impl_->environment_error : std::string();
 }
 
 }  // namespace tunebook

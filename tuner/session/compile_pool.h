@@ -73,6 +73,8 @@ class CompilePool {
   int capacity() const;                         // compiles at once: workers times threads of each
   const std::optional<Hello>& hello() const;    // of the first worker that was ready
   CompileStatistics statistics() const;
+  // Why no worker can be started any more, and what to do; empty while one lives.
+  std::string failure() const;
 
  private:
   struct Impl;

@@ -127,8 +127,9 @@ struct DeviceExecutor::Impl {
     limits.step_s = options.run_timeout_s;
     runner = std::make_unique<Runner>(loop, command_for(kind, choice.text()), limits, std::move(callbacks));
     pool->start();
-    loop.run_until([this] { return !runner_error.empty() || (runner->hello() && pool->hello()); }, kHelloSeconds);
+    loop.run_until([this] { return !runner_error.empty() || !pool->failure().empty() || (runner->hello() && pool->hello()); }, kHelloSeconds);
     if (!runner_error.empty()) return runner_error;
+    if (!pool->failure().empty()) return pool->failure();
     if (!runner->hello()) return "the device did not answer in time";
     if (!pool->hello()) return "no compile worker could be started";
     if (!pool->hello()->error.empty()) return pool->hello()->error;
