@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -237,6 +241,40 @@ TEST_F(Compiler, EmitGivesPtxAndOptions) {
   };
   EXPECT_NE(find("kernel.ptx").find(".entry " + reply.symbol), std::string::npos);
   EXPECT_NE(find("options.txt").find("-std=c++20"), std::string::npos);
+}
+
+// The cubin without the number that each compile gives to names of internal linkage: "_INTERNAL_00000000_9_kernel_cu_1aa733b9_...".
+std::string comparable(std::string cubin) {
+  const std::string before = "_kernel_cu_";
+  for (std::size_t at = 0; (at = cubin.find(before, at)) != std::string::npos; at += before.size()) {
+    for (std::size_t i = at + before.size(); i < std::min(at + before.size() + 8, cubin.size()); ++i) cubin[i] = '0';
+  }
+  return cubin;
+}
+
+// As in a compile worker with two threads: each has a compiler of its own, the second made while the first compiles. Some with
+// precompiled headers; the cubins must be those that one thread gives.
+TEST_F(Compiler, TwoOnTwoThreadsGiveTheSameCode) {
+  std::vector<CompileRequest> requests;
+  for (const std::string items : {"1", "2", "4", "8"}) {
+    requests.push_back(compile_request(kVectorAdd, "vector_add<float, 64, " + items + ">"));
+    requests.push_back(compile_request(std::string("#include <cooperative_groups.h>\n") + kVectorAdd, "vector_add<double, 64, " + items + ">"));
+  }
+  std::vector<std::string> expected;
+  for (const CompileRequest& request : requests) expected.push_back(comparable(content(compile(request).artifact)));
+  std::filesystem::remove_all(cache_.folder() / "cache" / "cubin");
+
+  std::vector<std::string> found(requests.size());
+  const auto compile_every_second = [&](CompilerBackend& backend, std::size_t first) {
+    for (std::size_t i = first; i < requests.size(); i += 2) {
+      const CompileReply reply = backend.compile(requests[i ^ (i >> 2 & 1)]);  // both threads meet both kinds
+      found[i ^ (i >> 2 & 1)] = reply.outcome == Outcome::ok ? comparable(content(reply.artifact)) : reply.message;
+    }
+  };
+  std::thread second([&] { compile_every_second(*make_cuda_compiler(), 1); });
+  compile_every_second(*backend_, 0);
+  second.join();
+  for (std::size_t i = 0; i < requests.size(); ++i) EXPECT_TRUE(found[i] == expected[i]) << requests[i].instantiation.name_expression;
 }
 
 }  // namespace
