@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/cli.h"
+#include "cli/configuration_option.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -57,7 +58,8 @@ Stage open_device(const Options& options, const DeviceChoice& device) {
   Stage stage;
   stage.kernel = std::make_unique<KernelTemplate>(find_template(options.kernel, template_search_path(options.templates)));
   const KernelSpec& spec = stage.kernel->spec;
-  const Problem problem = spec.parse_shape(options.shape);
+  const Problem problem = chosen_problem(spec, options.shape);
+  if (options.shape.empty()) fmt::print(stderr, "note: no --shape given; tuning the template's default, {}\n", problem.display());
   DeviceExecutorOptions executor_options;
   executor_options.device = device;
   executor_options.compile_workers = options.compile_workers;
@@ -192,7 +194,7 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
 
 // Where the time went, for those who tune the tuner; on stderr, so that stdout stays the result.
 void print_clock(const Stage& stage, const TuneResult& result, double wall_seconds) {
-  if (result.from_book) return;
+  if (result.from_book || stage.recording) return;
   const TuneClock& clock = result.clock;
   fmt::print(stderr,
              "clock: {:.3f} s in all = start {:.3f} + first pass {:.3f} + finalists {:.3f}; first pass: compile {:.3f} s in sum over "
@@ -252,7 +254,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("tune", "Find the best configuration of a kernel for one problem on one device");
   verb->add_option("kernel", options->kernel, "Kernel template")->required();
-  verb->add_option("--shape", options->shape, "Problem: m=512,n=512,k=512 or 512,512,512; dtype=f16 if not the default");
+  verb->add_option("--shape", options->shape, "Problem: m=512,n=512,k=512 or 512,512,512; dtype=f16 if not the default (default: the template's)");
   add_device_option(*verb, options->device);
   verb->add_option("--strategy", options->strategy, "exhaustive or random")->capture_default_str();
   verb->add_option("--budget", options->budget, "Trials (200), share of the space (10%), time (30s, 5m, 2h), or all")

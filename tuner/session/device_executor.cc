@@ -355,24 +355,40 @@ struct DeviceExecutor::Impl {
                                        const std::function<bool()>& stop) {
     std::vector<Compiled> compiled = compile_again(candidates);
     runner.reset();  // one process at a time uses the device
-    std::vector<Finalist> finalists;
-    for (const Compiled& candidate : compiled) finalists.push_back({candidate.configuration, {}});
-    for (int process = 0; process < processes && !(stop && stop()); ++process) {
+    std::vector<std::vector<double>> medians(compiled.size());
+    std::string error;
+    for (int process = 0; process < processes && !compiled.empty() && !(stop && stop()); ++process) {
       const InterleaveReply reply = time_in_fresh_process(compiled, process, stop);
-      if (reply.outcome != Outcome::ok || reply.timings.size() != compiled.size()) {
-        finalist_errors.push_back(reply.message);
+      if (complete(reply, compiled.size())) {
+        for (std::size_t i = 0; i < compiled.size(); ++i) {
+          // The order rotates from process to process.
+          medians[(i + static_cast<std::size_t>(process)) % compiled.size()].push_back(median(reply.timings[i].samples_us));
+        }
         continue;
       }
-      // A process counts only with all candidates: ratios are paired by process.
-      const bool complete = std::all_of(reply.timings.begin(), reply.timings.end(), [](const Timing& t) { return !t.samples_us.empty(); });
-      if (!complete) continue;
-      for (std::size_t i = 0; i < compiled.size(); ++i) {
-        // The order rotates from process to process.
-        const std::size_t place = (i + static_cast<std::size_t>(process)) % compiled.size();
-        finalists[place].process_medians_us.push_back(median(reply.timings[i].samples_us));
+      if (stop && stop()) break;
+      // One of them spoils it for all: it is found by trying each alone, and is no finalist.
+      error = reply.message;
+      const std::size_t before = compiled.size();
+      std::erase_if(compiled, [&](const Compiled& candidate) { return !complete(time_in_fresh_process({candidate}, 0, stop), 1); });
+      if (compiled.size() < before) {
+        medians.assign(compiled.size(), {});
+        process = -1;  // ratios are paired by process: all start again
       }
     }
+    std::vector<Finalist> finalists;
+    for (std::size_t i = 0; i < compiled.size(); ++i) finalists.push_back({compiled[i].configuration, std::move(medians[i])});
+    const bool any = std::any_of(finalists.begin(), finalists.end(), [](const Finalist& f) { return !f.process_medians_us.empty(); });
+    if (!any && !(stop && stop())) {
+      throw EnvironmentError(fmt::format("device {}: the finalists could not be timed in fresh processes{}; the trials are in the book, "
+                                         "the same command tries again", device.text(), error.empty() ? "" : ": " + error));
+    }
     return finalists;
+  }
+
+  static bool complete(const InterleaveReply& reply, std::size_t candidates) {
+    return reply.outcome == Outcome::ok && reply.timings.size() == candidates &&
+           std::all_of(reply.timings.begin(), reply.timings.end(), [](const Timing& timing) { return !timing.samples_us.empty(); });
   }
 
   // From the cache, as a rule; trials taken from the book have not been compiled by this run.
@@ -469,7 +485,6 @@ struct DeviceExecutor::Impl {
   double best_us = 0;
   RunReply last_reply{-1};
   std::string last_options;
-  std::vector<std::string> finalist_errors;
 };
 
 DeviceExecutor::DeviceExecutor(const KernelTemplate& kernel, const DeviceExecutorOptions& options)

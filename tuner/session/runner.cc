@@ -108,7 +108,10 @@ void Runner::on_lost(const LostReason& reason) {
     done(std::move(reply));
     return;
   }
-  if (reason.kind == LostReason::Kind::could_not_start || ++failed_starts_ >= kFailedStarts) {
+  // A set-up that takes too long will take as long again.
+  const bool hopeless = reason.kind == LostReason::Kind::could_not_start ||
+                        (state_ == State::setting_up && reason.kind == LostReason::Kind::deadline);
+  if (hopeless || ++failed_starts_ >= kFailedStarts) {
     return die(with_output(fmt::format("the worker of device '{}' {}", command_.device, reason.describe()), reason));
   }
   restart();
