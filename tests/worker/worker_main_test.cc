@@ -249,7 +249,9 @@ TEST(WorkerMain, StuckThreadsEndWithTheChannel) {
   child.receive();
   for (std::int64_t id = 1; id <= 3; ++id) child.send(compile_request(id, "hang"));
   child.close_channel();
-  EXPECT_EQ(child.wait(), 1);
+  // 1 from the watchdog; 0 if the channel was closed before a thread had taken up a request.
+  const int code = child.wait();
+  EXPECT_TRUE(code == 0 || code == 1) << code;
 }
 
 TEST(WorkerMain, ARunnerWarmsUpAfterItsHello) {

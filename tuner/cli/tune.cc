@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "cli/cli.h"
-#include "cli/configuration_option.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -24,7 +23,7 @@ struct Options {
   std::string kernel, shape, device, book, strategy = "random", budget = "200";
   std::vector<std::string> templates, where;
   std::uint64_t seed = 0;
-  bool presets = false, remeasure = false, json = false;
+  bool shape_given = false, presets = false, remeasure = false, json = false;
   int compile_workers = 0, finalists = 8, finalist_processes = 5;
   double run_timeout_s = 10, compile_timeout_s = 60;
   std::string cache = "cold";
@@ -58,8 +57,8 @@ Stage open_device(const Options& options, const DeviceChoice& device) {
   Stage stage;
   stage.kernel = std::make_unique<KernelTemplate>(find_template(options.kernel, template_search_path(options.templates)));
   const KernelSpec& spec = stage.kernel->spec;
-  const Problem problem = chosen_problem(spec, options.shape);
-  if (options.shape.empty()) fmt::print(stderr, "note: no --shape given; tuning the template's default, {}\n", problem.display());
+  const Problem problem = options.shape_given ? spec.parse_shape(options.shape) : spec.default_problem();
+  if (!options.shape_given) fmt::print(stderr, "note: no --shape given; tuning the template's default, {}\n", problem.display());
   DeviceExecutorOptions executor_options;
   executor_options.device = device;
   executor_options.compile_workers = options.compile_workers;
@@ -254,7 +253,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("tune", "Find the best configuration of a kernel for one problem on one device");
   verb->add_option("kernel", options->kernel, "Kernel template")->required();
-  verb->add_option("--shape", options->shape, "Problem: m=512,n=512,k=512 or 512,512,512; dtype=f16 if not the default (default: the template's)");
+  CLI::Option* shape = verb->add_option("--shape", options->shape, "Problem: m=512,n=512,k=512 or 512,512,512; dtype=f16 if not the default (default: the template's)");
   add_device_option(*verb, options->device);
   verb->add_option("--strategy", options->strategy, "exhaustive or random")->capture_default_str();
   verb->add_option("--budget", options->budget, "Trials (200), share of the space (10%), time (30s, 5m, 2h), or all")
@@ -279,7 +278,10 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   add_json_option(*verb, options->json);
   verb->footer("Example:  tunebook tune matmul --shape 512,512,512 --device cpu --budget 60 --seed 1 --presets\n"
                "Ctrl-C keeps every finished trial; the same command goes on from there.");
-  verb->callback([options, &invocation] { invocation.exit_code = run_tune(*options, invocation); });
+  verb->callback([options, shape, &invocation] {
+    options->shape_given = shape->count() > 0;
+    invocation.exit_code = run_tune(*options, invocation);
+  });
 }
 
 }  // namespace tunebook::cli

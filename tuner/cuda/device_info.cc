@@ -126,7 +126,8 @@ Hello describe_device(int ordinal) {
   device.memory_gib = std::llround(static_cast<double>(properties.totalGlobalMem) / (1 << 30));
   device.limits = limits_of(properties, ordinal);
 
-  int driver = 0, runtime = 0;
+  int driver = 0, runtime = 0, devices = 0;
+  check_cuda(cudaGetDeviceCount(&devices), "describing the device");
   check_cuda(cudaDriverGetVersion(&driver), "describing the device");
   check_cuda(cudaRuntimeGetVersion(&runtime), "describing the device");
   const std::string module = driver_version();
@@ -138,6 +139,7 @@ Hello describe_device(int ordinal) {
   hello.environment = {{"cuda_runtime", version_text(runtime)},
                        {"cuda_driver", version_text(driver)},
                        {"driver", module},
+                       {"device_count", devices},
                        {"ordinal", ordinal},
                        {"pci", fmt::format("{:04x}:{:02x}:{:02x}", properties.pciDomainID, properties.pciBusID, properties.pciDeviceID)},
                        {"ecc", properties.ECCEnabled != 0},
