@@ -9,6 +9,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/template_folder.h"
+#include "db/lookup_limits.h"
 #include "db/store.h"
 #include "session/device_listing.h"
 
@@ -50,21 +51,6 @@ Problem parse_named_shape(const std::string& kernel, const std::string& text) {
   return problem;
 }
 
-DeviceKey key_of(const Device& device) {
-  DeviceKey key;
-  key.kind = device.kind;
-  key.name = device.name;
-  key.compute_capability = device.compute_capability;
-  key.instruction_set = device.instruction_set;
-  key.sm_count = device.sm_count;
-  key.memory_gib = device.memory_gib;
-  key.host_compiler = device.host_compiler;
-  key.max_threads_per_block = device.limits.max_threads_per_block;
-  key.shared_bytes_per_block_optin = device.limits.shared_bytes_per_block_optin;
-  key.registers_per_block = device.limits.registers_per_block;
-  return key;
-}
-
 DeviceKey asked_device(const Options& options) {
   if (!options.gpu.empty()) {
     DeviceKey key;
@@ -76,7 +62,7 @@ DeviceKey asked_device(const Options& options) {
     throw InputError("best: --device replay:PATH has no device to ask for; use --gpu NAME");
   }
   const DeviceListing listing = probe_device(choice);
-  if (listing.hello && listing.hello->device) return key_of(*listing.hello->device);
+  if (listing.hello && listing.hello->device) return to_device_key(*listing.hello->device);
   if (choice.kind != DeviceChoice::Kind::automatic) {
     throw InputError(fmt::format("device '{}' cannot be used here: {}; name the device asked for with --gpu NAME", options.device,
                                  listing.error));

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/template_folder.h"
+#include "db/lookup_limits.h"
 #include "search/space.h"
 #include "session/device_executor.h"
 #include "session/sample_compiler.h"
@@ -38,11 +39,7 @@ Device stand_in(const std::string& arch) {
   device.kind = arch == "cpu" ? "cpu" : "cuda";
   device.name = arch;
   device.compute_capability = arch.starts_with("sm_") ? std::atoi(arch.c_str() + 3) : 0;
-  const int cc = device.compute_capability;
-  const bool big = cc == 80 || cc == 87;
-  const bool biggest = cc == 90 || cc == 100 || cc == 103;
-  device.limits.shared_bytes_per_block_optin = biggest ? 232448 : big ? 166912 : 101376;
-  device.limits.shared_bytes_per_sm = biggest ? 233472 : big ? 167936 : 102400;
+  if (device.kind == "cuda") device.limits = limits_of_compute_capability(device.compute_capability);
   return device;
 }
 

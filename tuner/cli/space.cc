@@ -8,6 +8,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/template_folder.h"
+#include "db/lookup_limits.h"
 #include "search/space.h"
 #include "search/space_file.h"
 #include "session/device_listing.h"
@@ -34,8 +35,7 @@ SpaceDevice space_device(const std::string& text) {
     generic.name = "generic sm_90";
     generic.compute_capability = 90;
     generic.sm_count = 132;
-    generic.limits.shared_bytes_per_block_optin = 232448;
-    generic.limits.shared_bytes_per_sm = 233472;
+    generic.limits = limits_of_compute_capability(generic.compute_capability);
     return {generic, "limits of a generic sm_90 device; name one with --device"};
   }
   const DeviceChoice choice = DeviceChoice::parse(text);
