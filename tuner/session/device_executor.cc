@@ -11,13 +11,13 @@
 #include "core/statistics.h"
 #include "session/compile_cost.h"
 #include "session/compile_pool.h"
+#include "session/finalist_timer.h"
 #include "session/runner.h"
 #include "session/verification_plan.h"
 
 namespace tunebook {
 namespace {
 
-constexpr double kStopPollSeconds = 0.2;
 constexpr double kHelloSeconds = kWorkerStartSeconds + 5;
 // For each compile that runs one is queued, so that no worker waits for this process.
 constexpr std::size_t kQueuedPerCompile = 2;
@@ -293,17 +293,17 @@ struct DeviceExecutor::Impl {
     const auto found = jobs.find(order);
     if (found == jobs.end()) return;
     merge_resources(found->second.compiled.resources, reply.resources);
-    last_reply = std::move(reply);
-    if (last_reply.timing && last_reply.timing->method != identity.method) {
+    if (reply.timing && reply.timing->method != identity.method) {
       throw EnvironmentError(fmt::format("the worker measures as '{}', this program expects '{}'; they are of different versions: "
-                                         "install them together", last_reply.timing->method, identity.method));
+                                         "install them together",
+                                         reply.timing->method, identity.method));
     }
-    Outcome outcome = last_reply.outcome;
-    if (outcome == Outcome::ok && last_reply.timing && last_reply.timing->abandoned) outcome = Outcome::abandoned;
-    finish(order, outcome, last_reply.message);
+    const bool abandoned = reply.outcome == Outcome::ok && reply.timing && reply.timing->abandoned;
+    finish(order, abandoned ? Outcome::abandoned : reply.outcome, reply.message, &reply);
   }
 
-  void finish(std::int64_t order, Outcome outcome, const std::string& message) {
+  // `reply`: what the runner says, if it got that far.
+  void finish(std::int64_t order, Outcome outcome, const std::string& message, const RunReply* reply = nullptr) {
     const auto node = jobs.extract(order);
     if (node.empty()) return;
     const Job& job = node.mapped();
@@ -315,14 +315,12 @@ struct DeviceExecutor::Impl {
     record.message = message;
     record.resources = job.compiled.resources;
     record.compile_seconds = job.compiled.seconds;
-    if (last_reply.id == order && !job.compiled.artifact.empty()) {
-      record.verified_problems = last_reply.verification.problems;
-      record.verify_max_error = last_reply.verification.max_error;
-      record.verify_seconds = last_reply.verification.seconds;
-      if (last_reply.timing) fill_times(record, *last_reply.timing);
+    if (reply != nullptr) {
+      record.verified_problems = reply->verification.problems;
+      record.verify_max_error = reply->verification.max_error;
+      record.verify_seconds = reply->verification.seconds;
+      if (reply->timing) fill_times(record, *reply->timing);
     }
-    last_reply = RunReply{};
-    last_reply.id = -1;
     last_options = job.compiled.options;
     done(std::move(record));
   }
@@ -345,122 +343,38 @@ struct DeviceExecutor::Impl {
 
   // ---- finalists
 
-  struct Compiled {
-    Configuration configuration;
-    CompileReply reply;
-    LaunchShape launch;
-  };
-
-  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes,
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& configurations, int processes,
                                        const std::function<bool()>& stop) {
-    std::vector<Compiled> compiled = compile_again(candidates);
+    std::vector<FinalistCandidate> candidates = compile_again(configurations);
     runner.reset();  // one process at a time uses the device
-    std::vector<std::vector<double>> medians(compiled.size());
-    std::string error;
-    for (int process = 0; process < processes && !compiled.empty() && !(stop && stop()); ++process) {
-      const InterleaveReply reply = time_in_fresh_process(compiled, process, stop);
-      if (complete(reply, compiled.size())) {
-        for (std::size_t i = 0; i < compiled.size(); ++i) {
-          // The order rotates from process to process.
-          medians[(i + static_cast<std::size_t>(process)) % compiled.size()].push_back(median(reply.timings[i].samples_us));
-        }
-        continue;
-      }
-      if (stop && stop()) break;
-      // One of them spoils it for all: it is found by trying each alone, and is no finalist.
-      error = reply.message;
-      const std::size_t before = compiled.size();
-      std::erase_if(compiled, [&](const Compiled& candidate) { return !complete(time_in_fresh_process({candidate}, 0, stop), 1); });
-      if (compiled.size() < before) {
-        medians.assign(compiled.size(), {});
-        process = -1;  // ratios are paired by process: all start again
-      }
-    }
-    std::vector<Finalist> finalists;
-    for (std::size_t i = 0; i < compiled.size(); ++i) finalists.push_back({compiled[i].configuration, std::move(medians[i])});
-    const bool any = std::any_of(finalists.begin(), finalists.end(), [](const Finalist& f) { return !f.process_medians_us.empty(); });
-    if (!any && !(stop && stop())) {
-      throw EnvironmentError(fmt::format("device {}: the finalists could not be timed in fresh processes{}; the trials are in the book, "
-                                         "the same command tries again", device.text(), error.empty() ? "" : ": " + error));
-    }
-    return finalists;
-  }
-
-  static bool complete(const InterleaveReply& reply, std::size_t candidates) {
-    return reply.outcome == Outcome::ok && reply.timings.size() == candidates &&
-           std::all_of(reply.timings.begin(), reply.timings.end(), [](const Timing& timing) { return !timing.samples_us.empty(); });
+    FinalistTiming timing;
+    timing.processes = processes;
+    timing.samples = identity.device.kind == "cpu" ? 5 : 15;
+    timing.cache = options.cache;
+    timing.step_s = options.run_timeout_s;
+    timing.stop = stop;
+    return time_in_fresh_processes(loop, command_for(kind_name(device.kind), device.text()), plan->setup(*reference, true),
+                                   std::move(candidates), timing);
   }
 
   // From the cache, as a rule; trials taken from the book have not been compiled by this run.
-  std::vector<Compiled> compile_again(const std::vector<Configuration>& candidates) {
-    std::vector<Compiled> compiled(candidates.size());
+  std::vector<FinalistCandidate> compile_again(const std::vector<Configuration>& configurations) {
+    std::vector<CompileReply> replies(configurations.size());
     std::size_t answers = 0;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      compiled[i].configuration = candidates[i];
-      compiled[i].launch = plan->candidate(candidates[i]).launch;
-      pool->submit(compile_request(static_cast<std::int64_t>(i), candidates[i]), kReferencePriority, [&, i](CompileResult result) {
+    for (std::size_t i = 0; i < configurations.size(); ++i) {
+      pool->submit(compile_request(static_cast<std::int64_t>(i), configurations[i]), kReferencePriority, [&, i](CompileResult result) {
         fail_without_compiler(result);
-        compiled[i].reply = std::move(result.reply);
+        replies[i] = std::move(result.reply);
         ++answers;
       });
     }
-    run_until([&] { return answers == candidates.size() && reference.has_value(); }, -1);
-    std::erase_if(compiled, [](const Compiled& candidate) { return candidate.reply.outcome != Outcome::ok; });
-    return compiled;
-  }
-
-  InterleaveReply time_in_fresh_process(const std::vector<Compiled>& compiled, int process, const std::function<bool()>& stop) {
-    InterleaveReply result;
-    result.outcome = Outcome::worker_lost;
-    bool over = false;
-    std::unique_ptr<WorkerProcess> worker;
-    WorkerCallbacks callbacks;
-    callbacks.on_hello = [&](const Hello& hello) {
-      if (!hello.error.empty()) {
-        result.message = hello.error;
-        over = true;
-        return;
-      }
-      worker->send(plan->setup(*reference, true));
-      worker->arm_deadline(Runner::Limits{}.setup_s);
-    };
-    callbacks.on_reply = [&](Reply reply) {
-      if (const auto* setup = std::get_if<SetupReply>(&reply)) {
-        if (setup->outcome != Outcome::ok) {
-          result.message = setup->message;
-          over = true;
-          return;
-        }
-        worker->send(interleave_request(compiled, process));
-        worker->arm_deadline(options.run_timeout_s + kFinalistSeconds);
-      } else if (auto* interleave = std::get_if<InterleaveReply>(&reply)) {
-        result = std::move(*interleave);
-        over = true;
-      }
-    };
-    callbacks.on_lost = [&](const LostReason& reason) {
-      result.message = outcome_of_loss(reason).message;
-      over = true;
-    };
-    WorkerCommand command = command_for(kind_name(device.kind), device.text());
-    command.role = WorkerRole::runner;
-    worker = std::make_unique<WorkerProcess>(loop, command, std::move(callbacks));
-    while (!over && !(stop && stop())) loop.run_until([&] { return over; }, kStopPollSeconds);
-    return result;
-  }
-
-  static constexpr double kFinalistSeconds = 5;
-  InterleaveRequest interleave_request(const std::vector<Compiled>& compiled, int process) const {
-    InterleaveRequest request;
-    request.id = 1;
-    request.cache = options.cache;
-    request.samples = identity.device.kind == "cpu" ? 5 : 15;
-    request.max_seconds = kFinalistSeconds;
-    for (std::size_t i = 0; i < compiled.size(); ++i) {
-      const Compiled& candidate = compiled[(i + static_cast<std::size_t>(process)) % compiled.size()];
-      request.candidates.push_back({0, {{candidate.reply.artifact, candidate.reply.symbol, candidate.launch}}});
+    run_until([&] { return answers == configurations.size() && reference.has_value(); }, -1);
+    std::vector<FinalistCandidate> candidates;
+    for (std::size_t i = 0; i < configurations.size(); ++i) {
+      if (replies[i].outcome != Outcome::ok) continue;
+      candidates.push_back({configurations[i], {replies[i].artifact, replies[i].symbol, plan->candidate(configurations[i]).launch}});
     }
-    return request;
+    return candidates;
   }
 
   const KernelTemplate& kernel;
@@ -483,7 +397,6 @@ struct DeviceExecutor::Impl {
   CompileCostModel cost;
   std::set<std::int64_t> ready;    // compiled, waiting for the runner
   double best_us = 0;
-  RunReply last_reply{-1};
   std::string last_options;
 };
 

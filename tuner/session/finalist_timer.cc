@@ -1,0 +1,126 @@
+#include "session/finalist_timer.h"
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/statistics.h"
+#include "session/runner.h"
+
+namespace tunebook {
+namespace {
+
+constexpr double kStopPollSeconds = 0.2;
+constexpr double kMaxSeconds = 5;  // of sampling, in each process
+
+class FinalistTimer {
+ public:
+  FinalistTimer(EventLoop& loop, WorkerCommand runner, const SetupRequest& setup, const FinalistTiming& timing)
+      : loop_(loop), runner_(std::move(runner)), setup_(setup), timing_(timing) {
+    runner_.role = WorkerRole::runner;
+  }
+
+  std::vector<Finalist> run(std::vector<FinalistCandidate> candidates) {
+    std::vector<std::vector<double>> medians(candidates.size());
+    std::string error;
+    for (int process = 0; process < timing_.processes && !candidates.empty() && !stopped(); ++process) {
+      const InterleaveReply reply = time_once(candidates, process);
+      if (complete(reply, candidates.size())) {
+        for (std::size_t i = 0; i < candidates.size(); ++i) {
+          medians[rotated(i, process, candidates.size())].push_back(median(reply.timings[i].samples_us));
+        }
+        continue;
+      }
+      if (stopped()) break;
+      error = reply.message;
+      const std::size_t before = candidates.size();
+      std::erase_if(candidates, [&](const FinalistCandidate& candidate) { return !complete(time_once({candidate}, 0), 1); });
+      if (candidates.size() < before) {
+        medians.assign(candidates.size(), {});
+        process = -1;
+      }
+    }
+    std::vector<Finalist> finalists;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      finalists.push_back({std::move(candidates[i].configuration), std::move(medians[i])});
+    }
+    const bool any = std::any_of(finalists.begin(), finalists.end(), [](const Finalist& f) { return !f.process_medians_us.empty(); });
+    if (!any && !stopped()) {
+      throw EnvironmentError(fmt::format("device {}: the finalists could not be timed in fresh processes{}; the trials are in the book, "
+                                         "the same command tries again",
+                                         runner_.device, error.empty() ? "" : ": " + error));
+    }
+    return finalists;
+  }
+
+ private:
+  bool stopped() const { return timing_.stop && timing_.stop(); }
+
+  static std::size_t rotated(std::size_t place, int process, std::size_t candidates) {
+    return (place + static_cast<std::size_t>(process)) % candidates;
+  }
+
+  static bool complete(const InterleaveReply& reply, std::size_t candidates) {
+    return reply.outcome == Outcome::ok && reply.timings.size() == candidates &&
+           std::all_of(reply.timings.begin(), reply.timings.end(), [](const Timing& timing) { return !timing.samples_us.empty(); });
+  }
+
+  InterleaveReply time_once(const std::vector<FinalistCandidate>& candidates, int process) {
+    InterleaveReply result;
+    result.outcome = Outcome::worker_lost;
+    bool over = false;
+    const auto fail = [&](const std::string& message) {
+      result.message = message;
+      over = true;
+    };
+    std::unique_ptr<WorkerProcess> worker;
+    WorkerCallbacks callbacks;
+    callbacks.on_hello = [&](const Hello& hello) {
+      if (!hello.error.empty()) return fail(hello.error);
+      worker->send(setup_);
+      worker->arm_deadline(Runner::Limits{}.setup_s);
+    };
+    callbacks.on_reply = [&](Reply reply) {
+      if (const auto* setup = std::get_if<SetupReply>(&reply)) {
+        if (setup->outcome != Outcome::ok) return fail(setup->message);
+        worker->send(interleave_request(candidates, process));
+        worker->arm_deadline(timing_.step_s + kMaxSeconds);
+      } else if (auto* interleave = std::get_if<InterleaveReply>(&reply)) {
+        result = std::move(*interleave);
+        over = true;
+      }
+    };
+    callbacks.on_lost = [&](const LostReason& reason) { fail(outcome_of_loss(reason).message); };
+    worker = std::make_unique<WorkerProcess>(loop_, runner_, std::move(callbacks));
+    while (!over && !stopped()) loop_.run_until([&] { return over; }, kStopPollSeconds);
+    return result;
+  }
+
+  InterleaveRequest interleave_request(const std::vector<FinalistCandidate>& candidates, int process) const {
+    InterleaveRequest request;
+    request.id = 1;
+    request.cache = timing_.cache;
+    request.samples = timing_.samples;
+    request.max_seconds = kMaxSeconds;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      request.candidates.push_back({0, {candidates[rotated(i, process, candidates.size())].launch}});
+    }
+    return request;
+  }
+
+  EventLoop& loop_;
+  WorkerCommand runner_;
+  const SetupRequest& setup_;
+  const FinalistTiming& timing_;
+};
+
+}  // namespace
+
+std::vector<Finalist> time_in_fresh_processes(EventLoop& loop, const WorkerCommand& runner, const SetupRequest& setup,
+                                              std::vector<FinalistCandidate> candidates, const FinalistTiming& timing) {
+  return FinalistTimer(loop, runner, setup, timing).run(std::move(candidates));
+}
+
+}  // namespace tunebook

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "session/event_loop.h"
+#include "session/executor.h"
+#include "session/worker_process.h"
+#include "worker/message.h"
+
+namespace tunebook {
+
+struct FinalistCandidate {
+  Configuration configuration;
+  KernelLaunch launch;              // on the tuned problem, number 0 of the setup
+};
+
+struct FinalistTiming {
+  int processes = 5;
+  std::int64_t samples = 15;        // of each candidate in each process
+  CacheMode cache = CacheMode::cold;
+  double step_s = 10;               // how long a step of the worker may take
+  std::function<bool()> stop;       // may be empty; asked several times a second
+};
+
+// Times the candidates interleaved, in fresh runner processes one after the other, their order rotating from process to process.
+// A process counts only with all candidates, since ratios are paired by process; a candidate that cannot be timed even alone
+// is left out and the others start again. Ends early, with what there is, when `stop` says so.
+// Throws EnvironmentError if no process gave times.
+std::vector<Finalist> time_in_fresh_processes(EventLoop& loop, const WorkerCommand& runner, const SetupRequest& setup,
+                                              std::vector<FinalistCandidate> candidates, const FinalistTiming& timing);
+
+}  // namespace tunebook
