@@ -184,6 +184,11 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
                                               winner.finalists.empty() ? 1 : winner.finalists.front().process_medians_us.size())});
   if (winner.gflops) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops)});
   if (winner.gbps) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps)});
+  if (result.winner_verified_problems > 0) {
+    table.rows.push_back({"verified", result.winner_verified_problems == 1
+                                          ? "on the tuned problem alone: the kernel declares no other that its constraints allow"
+                                          : fmt::format("on {} problems, this one included", result.winner_verified_problems)});
+  }
   table.rows.push_back({"tie set", winner.tie_set_size() == 1 ? "none: the winner stands alone"
                                                                : fmt::format("{} configurations that cannot be told apart",
                                                                              winner.tie_set_size())});

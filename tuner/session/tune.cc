@@ -83,6 +83,7 @@ class TuneSession {
       }
     }
     result_.winner = store_.session_winner(session_.id);
+    note_winner_verification();
     result_.clock.start = seconds_between(process_start_, Clock::now());
     return std::move(result_);
   }
@@ -278,8 +279,16 @@ class TuneSession {
       if (subject_.flops) result_.winner->gflops = *subject_.flops / seconds * 1e-9;
       if (subject_.bytes) result_.winner->gbps = *subject_.bytes / seconds * 1e-9;
       store_.record_winner(context_, subject_.problem, *result_.winner);
+      note_winner_verification();
     }
     result_.clock.finalists = seconds_between(start, Clock::now());
+  }
+
+  void note_winner_verification() {
+    if (!result_.winner) return;
+    if (const auto trial = store_.find_trial(context_, subject_.problem, result_.winner->configuration)) {
+      result_.winner_verified_problems = trial->verified_problems;
+    }
   }
 
   void close() {

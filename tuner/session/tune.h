@@ -59,6 +59,7 @@ struct TuneResult {
   std::int64_t measured = 0;             // trials run now; the others were in the book
   std::int64_t proposals = 0;            // by the strategy: what the budget counts
   std::optional<WinnerRecord> winner;    // none if nothing passed
+  std::int64_t winner_verified_problems = 0;  // 1: on the tuned problem alone, its constraints exclude every other; 0: replay
   std::vector<PresetResult> presets;
   std::map<std::string, std::int64_t> failure_messages;  // "compile_error: ..." -> count
   TuneClock clock;
