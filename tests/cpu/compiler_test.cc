@@ -2,10 +2,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "cpu/cpu_compiler.h"
 #include "cpu/host_compiler.h"
 #include "kernel_fixture.h"
 
@@ -77,6 +79,23 @@ TEST(Compiler, SecondTimeComesFromTheCache) {
   const CompileReply different = compiler().compile(other);
   EXPECT_FALSE(different.cached);
   EXPECT_NE(different.artifact, first.artifact);
+}
+
+TEST(Compiler, FoldersOfKilledWorkersAreRemovedAndOthersAreNot) {
+  const pid_t dead = ::fork();
+  if (dead == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(dead, nullptr, 0), dead);
+  const auto folder = [](pid_t owner) {
+    return std::filesystem::temp_directory_path() / ("tunebook-cpu-" + std::to_string(owner) + "-x1y2z3");
+  };
+  for (const pid_t owner : {dead, ::getpid()}) {
+    std::filesystem::create_directories(folder(owner));
+    std::ofstream(folder(owner) / "kernel.cu") << "x";
+  }
+  const CpuCompiler next;
+  EXPECT_FALSE(std::filesystem::exists(folder(dead)));
+  EXPECT_TRUE(std::filesystem::exists(folder(::getpid())));
+  std::filesystem::remove_all(folder(::getpid()));
 }
 
 TEST(Compiler, MacrosReachTheKernelAndNotTheDeviceHeaders) {

@@ -1,6 +1,10 @@
 #include "cpu/cpu_compiler.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -30,11 +34,28 @@ constexpr std::string_view kCodeVersion = "cpu-1";
 constexpr std::size_t kMaxMessageBytes = 16384;
 constexpr std::string_view kUnitFile = "tunebook_unit.cc";
 
+constexpr std::string_view kFolderPrefix = "tunebook-cpu-";
+
+// Folders of workers that were killed while compiling: theirs are named by process, so that the next worker can tidy up.
+void remove_abandoned_folders() {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(fs::temp_directory_path(error), error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kFolderPrefix)) continue;
+    const int owner = std::atoi(name.c_str() + kFolderPrefix.size());
+    struct stat status {};
+    const bool ours = ::lstat(entry.path().c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
+    if (!ours || owner <= 0 || ::kill(owner, 0) == 0 || errno != ESRCH) continue;
+    std::error_code ignored;
+    fs::remove_all(entry.path(), ignored);
+  }
+}
+
 // A private folder that goes with its owner.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "tunebook-cpu-XXXXXX").string();
+    std::string pattern = (fs::temp_directory_path() / fmt::format("{}{}-XXXXXX", kFolderPrefix, ::getpid())).string();
     if (::mkdtemp(pattern.data()) == nullptr)
       throw EnvironmentError(fmt::format("cannot make a folder {}: {}", pattern, std::strerror(errno)));
     path_ = pattern;
@@ -190,6 +211,7 @@ std::string hash_of_folder(const fs::path& folder) {
 }  // namespace
 
 CpuCompiler::CpuCompiler() {
+  remove_abandoned_folders();
   try {
     compiler_ = find_host_compiler();
     headers_ = device_header_folder();
