@@ -105,6 +105,8 @@ class Store {
                                         const Configuration& configuration) const;
   void record_trial(const std::string& session_id, const TrialContext& context, const Problem& problem,
                     const TrialRecord& trial);
+  // True if the session holds a trial of this order and configuration.
+  bool has_proposal(const std::string& session_id, std::int64_t order, const Configuration& configuration) const;
   void record_winner(const TrialContext& context, const Problem& problem, const WinnerRecord& winner);
 
   std::vector<TrialRecord> session_trials(const std::string& session_id) const;       // by order
@@ -119,6 +121,9 @@ class Store {
     std::int64_t kernels = 0, devices = 0, sessions = 0, trials = 0, winners = 0;
   };
   Health check() const;
+  // The same of a book that is only read: nothing is made, migrated or changed, and it may be read-only. Throws InputError if
+  // there is no book at `path`.
+  static Health check_file(const std::filesystem::path& path);
 
  private:
   struct Impl;

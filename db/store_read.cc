@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "db/book_reader.h"
 #include "db/store_impl.h"
 
 namespace tunebook {
@@ -30,6 +31,29 @@ Outcome read_outcome(const std::string& name) {
 constexpr const char* kNewestOfProposal =
     "trial.id = (SELECT max(id) FROM trial AS other WHERE other.session_id = trial.session_id "
     "AND other.proposal = trial.proposal AND other.configuration_id = trial.configuration_id)";
+
+Store::Health read_health(sqlite::Database& database) {
+  Store::Health health;
+  sqlite::Statement integrity(database, "PRAGMA integrity_check");
+  sqlite::Statement::Run row = integrity.run();
+  while (row.next()) {
+    if (row.text(0) != "ok") {
+      health.problems.push_back(row.text(0));
+    }
+  }
+  sqlite::Statement foreign_keys(database, "PRAGMA foreign_key_check");
+  sqlite::Statement::Run broken = foreign_keys.run();
+  while (broken.next()) {
+    health.problems.push_back(
+        fmt::format("row {} of {} refers to a missing row of {}", broken.integer(1), broken.text(0), broken.text(2)));
+  }
+  health.kernels = database.query_integer("SELECT count(*) FROM kernel");
+  health.devices = database.query_integer("SELECT count(*) FROM device");
+  health.sessions = database.query_integer("SELECT count(*) FROM session");
+  health.trials = database.query_integer("SELECT count(*) FROM trial");
+  health.winners = database.query_integer("SELECT count(*) FROM winner");
+  return health;
+}
 
 }  // namespace
 
@@ -163,6 +187,15 @@ std::optional<TrialRecord> Store::find_trial(const TrialContext& context, const 
   return found;
 }
 
+bool Store::has_proposal(const std::string& session_id, std::int64_t order, const Configuration& configuration) const {
+  return impl_->read([&] {
+    sqlite::Statement find(impl_->database,
+                           "SELECT 1 FROM trial JOIN session ON session.id = session_id JOIN configuration ON configuration.id = "
+                           "configuration_id WHERE session.uid = ? AND proposal = ? AND configuration.json = ?");
+    return find.run(session_id, order, configuration.canonical()).next();
+  });
+}
+
 std::vector<TrialRecord> Store::session_trials(const std::string& session_id) const {
   return impl_->read([&] {
     const std::vector<std::string> order = impl_->parameter_order(session_id);
@@ -226,28 +259,9 @@ std::optional<WinnerRecord> Store::standing_winner(const TrialContext& context, 
 }
 
 Store::Health Store::check() const {
-  return impl_->read([&] {
-    Health health;
-    sqlite::Statement integrity(impl_->database, "PRAGMA integrity_check");
-    sqlite::Statement::Run row = integrity.run();
-    while (row.next()) {
-      if (row.text(0) != "ok") {
-        health.problems.push_back(row.text(0));
-      }
-    }
-    sqlite::Statement foreign_keys(impl_->database, "PRAGMA foreign_key_check");
-    sqlite::Statement::Run broken = foreign_keys.run();
-    while (broken.next()) {
-      health.problems.push_back(
-          fmt::format("row {} of {} refers to a missing row of {}", broken.integer(1), broken.text(0), broken.text(2)));
-    }
-    health.kernels = impl_->database.query_integer("SELECT count(*) FROM kernel");
-    health.devices = impl_->database.query_integer("SELECT count(*) FROM device");
-    health.sessions = impl_->database.query_integer("SELECT count(*) FROM session");
-    health.trials = impl_->database.query_integer("SELECT count(*) FROM trial");
-    health.winners = impl_->database.query_integer("SELECT count(*) FROM winner");
-    return health;
-  });
+  return impl_->read([&] { return read_health(impl_->database); });
 }
+
+Store::Health Store::check_file(const std::filesystem::path& path) { return BookReader(path).read(read_health); }
 
 }  // namespace tunebook

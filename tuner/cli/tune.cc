@@ -116,10 +116,8 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   }
   json["presets"] = presets;
   json["wall_s"] = wall_seconds;
-  std::int64_t done = 0;
-  for (const auto& [outcome, count] : result.outcomes) done += count;
   json["configurations_per_s"] =
-      result.clock.first_pass > 0 ? static_cast<double>(done) / result.clock.first_pass : 0.0;
+      result.clock.first_pass > 0 ? static_cast<double>(result.measured) / result.clock.first_pass : 0.0;
   return json;
 }
 
@@ -217,6 +215,8 @@ int run_tune(const Options& options, const Invocation& invocation) {
   tune_options.remeasure = options.remeasure;
   tune_options.finalists = options.finalists;
   tune_options.finalist_processes = options.finalist_processes;
+  tune_options.run_timeout_s = options.run_timeout_s;
+  tune_options.compile_timeout_s = options.compile_timeout_s;
   tune_options.stop = [] { return Interrupt::requested(); };
   const DeviceChoice device = DeviceChoice::parse(options.device);
 

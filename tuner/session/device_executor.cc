@@ -18,6 +18,8 @@
 namespace tunebook {
 namespace {
 
+constexpr double kStopPollSeconds = 0.2;
+constexpr double kEndSeconds = 5;  // a process that was asked to end, or killed, and gives the device back
 constexpr double kHelloSeconds = kWorkerStartSeconds + 5;
 // For each compile that runs one is queued, so that no worker waits for this process.
 constexpr std::size_t kQueuedPerCompile = 2;
@@ -337,16 +339,18 @@ struct DeviceExecutor::Impl {
     jobs.clear();
     ready.clear();
     waiting.clear();
-    compiling -= pool->cancel_queued();
-    if (!runner->idle()) runner->abort();
+    compiling -= std::min(compiling, pool->cancel_queued());
+    pool->continue_running();  // it may stand still for a timing that is over now
+    if (!runner->idle()) runner->shut_down();
   }
 
   // ---- finalists
 
   std::vector<Finalist> time_finalists(const std::vector<Configuration>& configurations, int processes,
                                        const std::function<bool()>& stop) {
-    std::vector<FinalistCandidate> candidates = compile_again(configurations);
-    runner.reset();  // one process at a time uses the device
+    std::vector<FinalistCandidate> candidates = compile_again(configurations, stop);
+    if (candidates.empty()) return {};
+    end_runner();  // one process at a time uses the device
     FinalistTiming timing;
     timing.processes = processes;
     timing.samples = identity.device.kind == "cpu" ? 5 : 15;
@@ -357,8 +361,15 @@ struct DeviceExecutor::Impl {
                                    std::move(candidates), timing);
   }
 
+  void end_runner() {
+    bool gone = false;
+    runner->shut_down([&] { gone = true; });
+    loop.run_until([&] { return gone; }, kEndSeconds);
+    runner.reset();
+  }
+
   // From the cache, as a rule; trials taken from the book have not been compiled by this run.
-  std::vector<FinalistCandidate> compile_again(const std::vector<Configuration>& configurations) {
+  std::vector<FinalistCandidate> compile_again(const std::vector<Configuration>& configurations, const std::function<bool()>& stop) {
     std::vector<CompileReply> replies(configurations.size());
     std::size_t answers = 0;
     for (std::size_t i = 0; i < configurations.size(); ++i) {
@@ -368,7 +379,15 @@ struct DeviceExecutor::Impl {
         ++answers;
       });
     }
-    run_until([&] { return answers == configurations.size() && reference.has_value(); }, -1);
+    const auto compiled = [&] { return answers == configurations.size() && reference.has_value(); };
+    while (!compiled()) {
+      if (stop && stop()) {
+        pool->cancel_queued();
+        pool.reset();  // its callbacks use what ends here
+        return {};
+      }
+      run_until(compiled, kStopPollSeconds);
+    }
     std::vector<FinalistCandidate> candidates;
     for (std::size_t i = 0; i < configurations.size(); ++i) {
       if (replies[i].outcome != Outcome::ok) continue;

@@ -20,9 +20,6 @@ struct DeviceExecutorOptions {
   std::uint64_t seed = 0;         // of the inputs
 };
 
-// A configuration whose interval lies above this multiple of the best median is abandoned.
-inline constexpr double kAbandonMultiple = 1.25;
-
 // What happened to one configuration outside a session (`run`, `check`).
 struct Examination {
   TrialRecord trial;

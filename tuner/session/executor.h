@@ -12,6 +12,9 @@
 
 namespace tunebook {
 
+// A configuration whose interval lies above this multiple of the best median is abandoned.
+inline constexpr double kAbandonMultiple = 1.25;
+
 // One proposal on its way to an outcome.
 struct Proposal {
   std::int64_t order = 0;     // order of proposal; lower ones are compiled and run first

@@ -13,6 +13,7 @@ namespace tunebook {
 namespace {
 
 constexpr double kStopPollSeconds = 0.2;
+constexpr double kEndSeconds = 5;  // for a process to end
 constexpr double kMaxSeconds = 5;  // of sampling, in each process
 
 class FinalistTimer {
@@ -92,9 +93,17 @@ class FinalistTimer {
         over = true;
       }
     };
-    callbacks.on_lost = [&](const LostReason& reason) { fail(outcome_of_loss(reason).message); };
+    bool lost = false;
+    callbacks.on_lost = [&](const LostReason& reason) {
+      lost = true;
+      fail(outcome_of_loss(reason).message);
+    };
     worker = std::make_unique<WorkerProcess>(loop_, runner_, std::move(callbacks));
     while (!over && !stopped()) loop_.run_until([&] { return over; }, kStopPollSeconds);
+    // The next process must not meet this one on the device.
+    bool gone = lost;
+    if (!lost) worker->shut_down([&] { gone = true; });
+    loop_.run_until([&] { return gone; }, kEndSeconds);
     return result;
   }
 

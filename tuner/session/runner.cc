@@ -95,13 +95,18 @@ void Runner::on_reply(Reply reply) {
   if (state_ == State::idle && callbacks_.on_idle) callbacks_.on_idle();
 }
 
-void Runner::on_lost(const LostReason& reason) {
+void Runner::on_lost(const LostReason& lost) {
+  if (state_ == State::dead) return;
+  const LostReason reason = lost;  // it goes with the process
+  process_.reset();
+  const bool setting_up = state_ == State::setting_up;
   if (state_ == State::running) {
     failed_starts_ = 0;
     RunReply reply;
     reply.id = running_id_;
     const LossOutcome loss = outcome_of_loss(reason);
     reply.outcome = loss.outcome;
+    reply.verification.seconds = reason.deadline_s;  // what it cost at least; 0 if it was no deadline
     reply.message = loss.message;
     restart();
     const auto done = std::exchange(done_, nullptr);
@@ -110,22 +115,32 @@ void Runner::on_lost(const LostReason& reason) {
   }
   // A set-up that takes too long will take as long again.
   const bool hopeless = reason.kind == LostReason::Kind::could_not_start ||
-                        (state_ == State::setting_up && reason.kind == LostReason::Kind::deadline);
+                        (setting_up && reason.kind == LostReason::Kind::deadline);
   if (hopeless || ++failed_starts_ >= kFailedStarts) {
     return die(with_output(fmt::format("the worker of device '{}' {}", command_.device, reason.describe()), reason));
   }
   restart();
 }
 
+// After a fault the old process is asked to end, and the new one starts when it has: both may need most of the device's memory.
 void Runner::restart() {
-  process_.reset();
-  start();
+  state_ = State::starting;
+  if (!process_ || process_->pid() < 0) return start();
+  process_->shut_down([this] {
+    process_.reset();
+    if (state_ == State::starting) start();
+  });
 }
 
-void Runner::abort() {
-  if (state_ == State::dead) return;
+void Runner::shut_down(std::function<void()> gone) {
+  const bool was_dead = state_ == State::dead || !process_;
+  state_ = State::dead;
   done_ = nullptr;
-  restart();
+  if (was_dead) {
+    if (gone) loop_.post(std::move(gone));
+    return;
+  }
+  process_->shut_down(std::move(gone));
 }
 
 void Runner::die(const std::string& error) {

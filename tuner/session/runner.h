@@ -35,8 +35,8 @@ class Runner {
   bool idle() const { return state_ == State::idle; }
   // Runs a trial; the answer may be made here: run_timeout, worker_lost. Only when idle().
   void run(RunRequest request, double timing_s, std::function<void(RunReply)> done);
-  // Kills the process and what it does; no answer follows. A new one starts.
-  void abort();
+  // Ends the process, whatever it does; no answer follows and no new one starts. `gone` is called from the loop when it has ended.
+  void shut_down(std::function<void()> gone = {});
 
  private:
   enum class State { starting, waiting_for_setup, setting_up, idle, running, dead };

@@ -27,8 +27,23 @@ nlohmann::json session_identity(const TuneSubject& subject, const SearchSpace& s
           {"strategy", options.strategy},
           {"seed", options.seed},
           {"budget", options.budget.text},
+          {"timeouts_s", {options.run_timeout_s, options.compile_timeout_s}},
           {"finalists", {options.finalists, options.finalist_processes}}};
 }
+
+// Values from a book are used only if the template at hand declares them.
+bool declared(const SearchSpace& space, const Configuration& configuration) {
+  const std::vector<Parameter>& parameters = space.parameters();
+  return configuration.items().size() == parameters.size() &&
+         std::all_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
+           const Value* value = configuration.find(parameter.name);
+           return value != nullptr && std::find(parameter.values.begin(), parameter.values.end(), *value) != parameter.values.end();
+         });
+}
+
+// Messages are kept for the summary only: their first line, shortened, and not too many of them.
+constexpr std::size_t kMessageLength = 200;
+constexpr std::size_t kMessages = 100;
 
 class TuneSession {
  public:
@@ -43,7 +58,7 @@ class TuneSession {
     load_earlier_trials();
     strategy_ = make_strategy(options_.strategy, space_, options_.seed);
     executor_.on_done([this](TrialRecord record) { finish_trial(std::move(record), false); });
-    first_pass_start_ = Clock::now();
+    last_trial_end_ = first_pass_start_ = Clock::now();
     result_.clock.start = seconds_between(process_start_, first_pass_start_);
 
     propose_known();
@@ -66,7 +81,8 @@ class TuneSession {
     proposed.budget = options_.budget.text;
     proposed.where = options_.where;
     proposed.identity = session_identity(subject_, space_, options_);
-    if (const auto standing = store_.standing_winner(context_, subject_.problem)) {
+    const auto standing = store_.standing_winner(context_, subject_.problem);
+    if (standing && declared(space_, standing->configuration)) {
       proposed.standing_winner = standing->configuration.canonical();
     }
     session_ = store_.open_session(context_, proposed, options_.remeasure);
@@ -101,8 +117,8 @@ class TuneSession {
   void propose_known() {
     for (const auto& [name, configuration] : subject_.presets) propose(configuration, "preset:" + name, false);
     if (!session_.standing_winner.empty()) {
-      propose(Configuration::from_json(nlohmann::ordered_json::parse(session_.standing_winner), "standing winner"),
-              "standing_winner", false);
+      const auto standing = Configuration::from_json(nlohmann::ordered_json::parse(session_.standing_winner), "standing winner");
+      if (declared(space_, standing)) propose(standing, "standing_winner", false);
     }
     known_in_flight_ = in_flight_.size();
   }
@@ -113,18 +129,12 @@ class TuneSession {
     fill();
     // The predicate runs after every event: tell, ask again, look at the clocks.
     while (!search_over()) {
-      const bool done = executor_.run_until([this] { start_budget_clock_if_due(); fill(); report("search"); return search_over(); },
-                                            seconds_left());
-      if (!done && budget_expired()) {
-        executor_.cancel();
-        in_flight_.clear();
-        break;
-      }
-      if (options_.stop_requested()) {
-        executor_.cancel();
-        result_.interrupted = true;
-        break;
-      }
+      executor_.run_until([this] { start_budget_clock_if_due(); fill(); report("search"); return search_over(); }, seconds_left());
+    }
+    result_.interrupted = options_.stop_requested();
+    if (result_.interrupted || budget_expired()) {
+      executor_.cancel();
+      in_flight_.clear();
     }
   }
 
@@ -142,14 +152,17 @@ class TuneSession {
     if (known_in_flight_ == 0 && !budget_start_) budget_start_ = Clock::now();
   }
   bool budget_expired() const {
-    return options_.budget.seconds && budget_start_ &&
-           seconds_between(*budget_start_, Clock::now()) >= *options_.budget.seconds;
+    return options_.budget.seconds && budget_start_ && budget_left() <= 0;
+  }
+  // Known trials count with the time that they took on the device: a session that is taken up again goes on with the rest.
+  double budget_left() const {
+    return *options_.budget.seconds - known_trial_seconds_ - seconds_between(*budget_start_, Clock::now());
   }
   // Wakes run_until() often enough to notice Ctrl-C and the deadline.
   double seconds_left() const {
     constexpr double kPoll = 0.2;
     if (!options_.budget.seconds || !budget_start_) return kPoll;
-    return std::clamp(*options_.budget.seconds - seconds_between(*budget_start_, Clock::now()), 0.001, kPoll);
+    return std::clamp(budget_left(), 0.001, kPoll);
   }
 
   // Asks until enough proposals are in flight. Trials found in the book come back at once, which may allow more.
@@ -176,7 +189,7 @@ class TuneSession {
       if (!known_.insert(key).second) return;  // two presets may be one configuration
     }
     in_flight_.emplace(order, from_strategy);
-    if (auto known = known_trial(key, configuration)) {
+    if (auto known = known_trial(order, key, configuration)) {
       known->order = order;
       known->origin = origin;
       known->reused = true;
@@ -187,10 +200,24 @@ class TuneSession {
     executor_.submit({order, origin, configuration, from_strategy});
   }
 
-  std::optional<TrialRecord> known_trial(const std::string& key, const Configuration& configuration) const {
-    if (!options_.remeasure) return store_.find_trial(context_, subject_.problem, configuration);
-    const auto earlier = earlier_.find(key);
-    return earlier == earlier_.end() ? std::nullopt : std::optional<TrialRecord>(earlier->second);
+  std::optional<TrialRecord> known_trial(std::int64_t order, const std::string& key, const Configuration& configuration) const {
+    if (options_.remeasure) {
+      const auto earlier = earlier_.find(key);
+      return earlier == earlier_.end() ? std::nullopt : std::optional<TrialRecord>(earlier->second);
+    }
+    auto trial = store_.find_trial(context_, subject_.problem, configuration);
+    if (!trial || answers_here(*trial) || store_.has_proposal(session_.id, order, configuration)) return trial;
+    return std::nullopt;
+  }
+
+  // What another session found may depend on what it compared with, and on the time it gave.
+  bool answers_here(const TrialRecord& trial) const {
+    switch (trial.outcome) {
+      case Outcome::abandoned: return best_us_ && trial.ci_low_us && *trial.ci_low_us > *best_us_ * kAbandonMultiple;
+      case Outcome::run_timeout: return trial.verify_seconds + trial.time_seconds >= options_.run_timeout_s;
+      case Outcome::compile_timeout: return trial.compile_seconds >= options_.compile_timeout_s;
+      default: return true;
+    }
   }
 
   void finish_trial(TrialRecord record, bool from_book) {
@@ -203,16 +230,19 @@ class TuneSession {
       store_.record_trial(session_.id, context_, subject_.problem, record);
       ++result_.measured;
     }
+    if (from_book && from_strategy) known_trial_seconds_ += record.verify_seconds + record.time_seconds;
     last_trial_end_ = Clock::now();
     count(record);
     if (from_strategy) tell(record);
-    if (record.outcome == Outcome::ok && record.median_us && (!best_us_ || *record.median_us < *best_us_)) {
+    // A configuration outside the session's space (a preset that --where excludes) is measured, but neither wins nor sets the mark.
+    const bool eligible = record.outcome == Outcome::ok && record.median_us && space_.find(record.configuration);
+    if (eligible && (!best_us_ || *record.median_us < *best_us_)) {
       best_us_ = record.median_us;
       executor_.set_best(*best_us_);
     }
     if (observer_.trial) observer_.trial(record);
     report(known_in_flight_ > 0 ? "presets" : "search");
-    keep(std::move(record));
+    if (eligible) keep(std::move(record));
   }
 
   // Outcomes reach the strategy in the order of its proposals, whatever finished first.
@@ -240,16 +270,16 @@ class TuneSession {
       result_.clock.time += record.time_seconds;
     }
     if (!has_time(record.outcome)) {
-      ++result_.failure_messages[std::string(outcome_name(record.outcome)) + ": " + record.message];
+      std::string message = std::string(outcome_name(record.outcome)) + ": " + record.message.substr(0, record.message.find('\n'));
+      message.resize(std::min(message.size(), kMessageLength));
+      if (result_.failure_messages.size() < kMessages || result_.failure_messages.contains(message)) ++result_.failure_messages[message];
     }
     for (const auto& [name, configuration] : subject_.presets) {
       if (configuration == record.configuration) result_.presets.push_back({name, record});
     }
   }
 
-  // A configuration outside the session's space (a preset that --where excludes) is measured but cannot win.
   void keep(TrialRecord record) {
-    if (record.outcome != Outcome::ok || !record.median_us || !space_.find(record.configuration)) return;
     fastest_.push_back(std::move(record));
     if (fastest_.size() > 2 * kKeptTrials) fastest_ = choose_finalists(fastest_, kKeptTrials);
   }
@@ -313,7 +343,7 @@ class TuneSession {
     progress.step = step;
     const double elapsed = seconds_between(first_pass_start_, Clock::now());
     if (options_.budget.seconds && budget_start_) {
-      progress.remaining_seconds = std::max(0.0, *options_.budget.seconds - seconds_between(*budget_start_, Clock::now()));
+      progress.remaining_seconds = std::max(0.0, budget_left());
     } else if (result_.measured > 0 && progress.done > 0) {
       progress.remaining_seconds = elapsed / static_cast<double>(progress.done) *
                                    static_cast<double>(std::max<std::int64_t>(0, progress.total - progress.done));
@@ -350,7 +380,8 @@ class TuneSession {
   std::optional<double> best_us_;
   std::optional<Clock::time_point> budget_start_;
   Clock::time_point first_pass_start_;
-  Clock::time_point last_trial_end_ = Clock::now();
+  Clock::time_point last_trial_end_;
+  double known_trial_seconds_ = 0;
   TuneResult result_;
 };
 

@@ -24,6 +24,9 @@ struct TuneOptions {
   bool remeasure = false;
   int finalists = 8;             // at most; 0: the winner is the best of the first pass
   int finalist_processes = 5;
+  // A time-out in the book that gave a trial less time than this is no answer.
+  double run_timeout_s = 0;
+  double compile_timeout_s = 0;
   bool stop_requested() const { return stop && stop(); }
   std::function<bool()> stop;    // asked between events: Ctrl-C
 };

@@ -117,9 +117,27 @@ VerificationPlan::Candidate VerificationPlan::candidate(const Configuration& con
       candidate.message = fmt::format("violates the constraint `{}`", violated->text());
       return candidate;
     }
-    const LaunchShape launch = evaluate_launch(spec.launch, scope, spec.name);
+    // A launch that cannot be computed is this configuration's fault, not the session's.
+    LaunchShape launch;
     std::int64_t static_shared = 0;
-    if (!spec.launch.static_shared_bytes.empty()) static_shared = spec.launch.static_shared_bytes.evaluate_integer(scope);
+    std::string failed;
+    try {
+      launch = evaluate_launch(spec.launch, scope, spec.name);
+      if (!spec.launch.static_shared_bytes.empty()) static_shared = spec.launch.static_shared_bytes.evaluate_integer(scope);
+    } catch (const InputError& error) {
+      failed = error.what();
+    } catch (const ExpressionError& error) {
+      failed = fmt::format("kernel {}: /launch/static_shared_bytes: column {}: {}", spec.name, error.column, error.what());
+    }
+    if (!failed.empty()) {
+      if (!tuned) {
+        ++candidate.skipped_problems;
+        continue;
+      }
+      candidate.outcome = Outcome::invalid;
+      candidate.message = failed;
+      return candidate;
+    }
     const std::string exceeded = launch_limit_violated(launch, static_shared, device_.limits);
     if (!exceeded.empty()) {
       if (!tuned) {

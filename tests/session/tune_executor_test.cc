@@ -1,0 +1,166 @@
+// Sessions over a scripted executor: stopping, time budgets, abandonment.
+#include <unistd.h>
+
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "session/tune.h"
+
+namespace tunebook {
+namespace {
+
+Configuration tile(std::int64_t value) {
+  Configuration configuration;
+  configuration.set("TILE", value);
+  return configuration;
+}
+
+// Times by TILE; what lies above kAbandonMultiple times the best is abandoned, as a device would do it.
+class ScriptedExecutor : public Executor {
+ public:
+  ScriptedExecutor() {
+    identity_.device.kind = "cpu";
+    identity_.device.name = "scripted";
+    identity_.toolchain = "none";
+    identity_.method = "cold/test";
+    identity_.environment = nlohmann::json::object();
+  }
+  const ExecutorIdentity& identity() const override { return identity_; }
+  void on_done(Done done) override { done_ = std::move(done); }
+  void submit(Proposal proposal) override { queue_.push_back(std::move(proposal)); }
+  void closing() override {}
+  void set_best(double median_us) override { best_us_ = median_us; }
+  bool run_until(const std::function<bool()>& finished, double deadline_seconds) override {
+    while (!finished()) {
+      if (queue_.empty() || trials_left_ == 0) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(std::max(0.0, std::min(deadline_seconds, 0.02))));
+        return finished();
+      }
+      --trials_left_;
+      const Proposal proposal = queue_.front();
+      queue_.pop_front();
+      TrialRecord record;
+      record.order = proposal.order;
+      record.origin = proposal.origin;
+      record.configuration = proposal.configuration;
+      const double time = times_.at(std::get<std::int64_t>(proposal.configuration.at("TILE")));
+      record.median_us = record.min_us = record.ci_low_us = record.ci_high_us = time;
+      if (proposal.may_abandon && best_us_ > 0 && time > best_us_ * kAbandonMultiple) record.outcome = Outcome::abandoned;
+      ++ran_;
+      done_(std::move(record));
+    }
+    return true;
+  }
+  void cancel() override {
+    queue_.clear();
+    ++cancelled_;
+  }
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int,
+                                       const std::function<bool()>&) override {
+    std::vector<Finalist> finalists;
+    for (const Configuration& candidate : candidates) {
+      finalists.push_back({candidate, {times_.at(std::get<std::int64_t>(candidate.at("TILE")))}});
+    }
+    return finalists;
+  }
+
+  std::map<std::int64_t, double> times_ = {{1, 100}, {2, 90}, {4, 50}, {8, 10}};
+  std::int64_t trials_left_ = -1;  // then it hangs; -1: never
+  std::int64_t ran_ = 0;
+  int cancelled_ = 0;
+
+ private:
+  ExecutorIdentity identity_;
+  Done done_;
+  std::deque<Proposal> queue_;
+  double best_us_ = 0;
+};
+
+class TuneExecutorTest : public ::testing::Test {
+ protected:
+  TuneExecutorTest()
+      : book_(std::filesystem::temp_directory_path() / ("tunebook_scripted_" + std::to_string(getpid()) + ".db")) {
+    remove_book();
+    subject_.kernel = "scripted";
+    subject_.kernel_hash = "hash";
+    subject_.kernel_spec = nlohmann::ordered_json::object();
+    subject_.problem.set("n", std::int64_t{1});
+    options_.strategy = "exhaustive";
+    options_.budget = Budget::parse("all");
+  }
+  ~TuneExecutorTest() override { remove_book(); }
+  void remove_book() const {
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(book_.string() + suffix);
+  }
+
+  TuneResult run(ScriptedExecutor& executor, const std::vector<std::int64_t>& tiles = {1, 2, 4, 8}) {
+    Parameter parameter;
+    parameter.name = "TILE";
+    for (const std::int64_t value : tiles) parameter.values.emplace_back(value);
+    SpaceDefinition definition;
+    definition.parameters = {parameter};
+    definition.slots = {0};
+    definition.scope.resize(1);
+    const SearchSpace space = SearchSpace::build(definition);
+    Store store(book_);
+    return tune(subject_, space, options_, executor, store, {}, std::chrono::steady_clock::now());
+  }
+
+  std::filesystem::path book_;
+  TuneSubject subject_;
+  TuneOptions options_;
+};
+
+TEST_F(TuneExecutorTest, StoppedBeforeTheFirstTrialIsInterruptedNotFinished) {
+  ScriptedExecutor executor;
+  options_.stop = [] { return true; };
+  EXPECT_TRUE(run(executor).interrupted);
+  options_.stop = nullptr;
+  ScriptedExecutor again;
+  const TuneResult result = run(again);
+  EXPECT_FALSE(result.from_book);
+  EXPECT_EQ(result.measured, 4);
+  ASSERT_TRUE(result.winner);
+  EXPECT_EQ(result.winner->configuration, tile(8));
+}
+
+TEST_F(TuneExecutorTest, AFastPresetOutsideTheSpaceNeitherWinsNorAbandonsTheRest) {
+  ScriptedExecutor executor;
+  subject_.presets = {{"default", tile(8)}};
+  const TuneResult result = run(executor, {1, 2, 4});
+  ASSERT_TRUE(result.winner);
+  EXPECT_EQ(result.winner->configuration, tile(4));
+}
+
+TEST_F(TuneExecutorTest, WhatAnotherSessionAbandonedIsMeasuredWhenItMayWinHere) {
+  ScriptedExecutor first;
+  subject_.presets = {{"default", tile(8)}};
+  EXPECT_EQ(run(first).outcomes.at(Outcome::abandoned), 3);
+  subject_.presets.clear();
+  ScriptedExecutor second;
+  const TuneResult result = run(second, {1, 2, 4});  // the standing winner, TILE=8, is not declared here
+  EXPECT_EQ(second.ran_, 3);
+  ASSERT_TRUE(result.winner);
+  EXPECT_EQ(result.winner->configuration, tile(4));
+}
+
+TEST_F(TuneExecutorTest, ATimeBudgetEndsAHangingSearchAndKeepsWhatIsFinished) {
+  ScriptedExecutor executor;
+  executor.trials_left_ = 2;
+  options_.budget = Budget::parse("1s");
+  const auto start = std::chrono::steady_clock::now();
+  const TuneResult result = run(executor);
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(900));
+  EXPECT_EQ(executor.cancelled_, 1);
+  EXPECT_EQ(result.measured, 2);
+  EXPECT_FALSE(result.interrupted);
+  ASSERT_TRUE(result.winner);
+  EXPECT_EQ(result.winner->configuration, tile(2));
+}
+
+}  // namespace
+}  // namespace tunebook
