@@ -137,7 +137,7 @@ std::string unit_text(const CompileRequest& request) {
 // Of a kernel's compile options those that mean something here: macros and the language standard.
 std::vector<std::string> kernel_options(const std::vector<std::string>& options) {
   std::vector<std::string> kept;
-  std::string standard = "c++17";
+  std::string standard = "c++20";  // as for the cuda device
   for (const std::string& option : options) {
     const std::string_view text = option;
     if (text.starts_with("-D") || text.starts_with("-U")) kept.push_back(option);
