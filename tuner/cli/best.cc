@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <tunebook/lookup.h>
@@ -118,7 +119,7 @@ int run_best(const Options& options) {
   const std::optional<Answer> answer = [&] {
     try {
       return Lookup(book.string(), lookup_options).best(query);
-    } catch (const std::runtime_error& error) {
+    } catch (const std::invalid_argument& error) {  // the question fits no version of the kernel
       throw InputError(error.what());
     }
   }();
