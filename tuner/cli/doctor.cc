@@ -37,7 +37,7 @@ void check_book(const Options& options, std::vector<Finding>& findings) {
     return;
   }
   try {
-    const Store::Health health = Store(path).check();
+    const Store::Health health = Store::check_file(path);
     for (const std::string& problem : health.problems) {
       findings.push_back({"book", false, true,
                           fmt::format("{}: {}; keep a copy, then save what can be read: sqlite3 {} .recover", path.string(), problem,
