@@ -75,7 +75,8 @@ void print_examination(const KernelTemplate& kernel, const Problem& problem, con
                                   ? fmt::format("; {} excluded by the constraints", examination.skipped_problems)
                                   : ""));
   if (trial.median_us) {
-    row("median", fmt::format("{}  (95 % interval {} to {}; {} samples, fastest {})", format_time_us(*trial.median_us),
+    row("median", fmt::format("{}  ({} {} to {}; {} samples, fastest {})", format_time_us(*trial.median_us),
+                              interval_name(trial.samples_us),
                               format_time_us(trial.ci_low_us.value_or(*trial.median_us)),
                               format_time_us(trial.ci_high_us.value_or(*trial.median_us)), trial.samples_us.size(),
                               format_time_us(trial.min_us.value_or(*trial.median_us))));
@@ -83,8 +84,7 @@ void print_examination(const KernelTemplate& kernel, const Problem& problem, con
     if (work.flops) row("arithmetic", fmt::format("{:.1f} GFLOP/s", *work.flops / *trial.median_us * 1e-3));
     if (work.bytes) row("bandwidth", fmt::format("{:.1f} GB/s", *work.bytes / *trial.median_us * 1e-3));
   }
-  row("compile options", examination.compile_options);
-  fmt::print("{}", table.to_text());
+  fmt::print("{}\ncompile options: {}\n", table.to_text(), examination.compile_options);
   if (!trial.message.empty()) fmt::print("\n{}\n", trial.message);
 }
 
@@ -102,6 +102,9 @@ int run_run(const Options& options) {
     throw InputError("run needs a device that runs kernels: --device cuda:N or cpu");
   }
   DeviceExecutor executor(kernel, executor_options);
+  if (const std::string& reason = executor->fallback_reason(); !reason.empty()) {
+    fmt::print(stderr, "note: the cpu device is used; no GPU: {}\n", reason.substr(0, reason.find('\n')));
+  }
   executor.set_problem(problem);
   const Examination examination = executor.examine(configuration);
   if (options.json) {

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "core/statistics.h"
+
 namespace tunebook::cli {
 namespace {
 
@@ -77,6 +79,11 @@ std::string format_duration(double seconds) {
   if (whole < 60) return fmt::format("{} s", whole);
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string interval_name(std::span<const double> sample) {
+  const double coverage = sample.empty() ? 0 : median_interval(sample).coverage;
+  return coverage >= 0.95 ? "95 % interval" : fmt::format("{:.0f} % interval", 100 * coverage);
 }
 
 ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) == 1) {}

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,10 @@ struct TextTable {
 std::string format_time_us(double microseconds);
 // "42 s", "3 min 20 s"
 std::string format_duration(double seconds);
+
+// What [low, high] of core/statistics.h's median_interval is for this sample: "95 % interval"; with few samples its coverage is
+// lower, and that is said: "75 % interval" for three.
+std::string interval_name(std::span<const double> sample);
 
 // A line on stderr that is rewritten in place on a terminal and not shown elsewhere.
 class ProgressLine {

@@ -68,6 +68,9 @@ Stage open_device(const Options& options, const DeviceChoice& device) {
   executor_options.seed = options.seed;
   auto executor = std::make_unique<DeviceExecutor>(*stage.kernel, executor_options);
   const Device& found = executor->identity().device;
+  if (const std::string& reason = executor->fallback_reason(); !reason.empty()) {
+    fmt::print(stderr, "note: the cpu device is used; no GPU: {}\n", reason.substr(0, reason.find('\n')));
+  }
   stage.space = std::make_unique<SearchSpace>(SearchSpace::build(template_space(spec, problem, found, options.where)));
   executor->set_problem(problem);
   stage.compile_workers = executor->compile_workers();
@@ -144,8 +147,14 @@ void print_ladder(const Stage& stage, const TuneResult& result) {
       if (preset.name == name) add(name, preset.trial.median_us, outcome_name(preset.trial.outcome), configuration.display());
     }
   }
-  if (result.winner) add(bold("winner", stdout), result.winner->median_us, "ok", result.winner->configuration.display());
-  fmt::print("{}\n", table.to_text());
+  if (result.winner) {
+    std::string name = bold("winner", stdout);
+    for (const PresetResult& preset : result.presets) {
+      if (preset.trial.configuration == result.winner->configuration) name += " = " + preset.name;
+    }
+    add(name, result.winner->median_us, "ok", result.winner->configuration.display());
+  }
+  fmt::print("{}(presets: measured once; the winner: again, in fresh processes)\n", table.to_text());
 }
 
 void print_summary(const Stage& stage, const TuneResult& result, const Store& store) {
@@ -177,9 +186,11 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
   TextTable table;
   table.header = {"", "winner"};
   table.rows.push_back({"configuration", winner.configuration.display()});
-  table.rows.push_back({"median", fmt::format("{}  (95 % interval {} to {}, over {} processes)", format_time_us(winner.median_us),
-                                              format_time_us(winner.ci_low_us), format_time_us(winner.ci_high_us),
-                                              winner.finalists.empty() ? 1 : winner.finalists.front().process_medians_us.size())});
+  const std::vector<double> processes = winner.finalists.empty() ? std::vector<double>{winner.median_us}
+                                                                 : winner.finalists.front().process_medians_us;
+  table.rows.push_back({"median", fmt::format("{}  ({} {} to {}, over {} process{})", format_time_us(winner.median_us),
+                                              interval_name(processes), format_time_us(winner.ci_low_us),
+                                              format_time_us(winner.ci_high_us), processes.size(), processes.size() == 1 ? "" : "es")});
   if (winner.gflops) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops)});
   if (winner.gbps) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps)});
   if (result.winner_verified_problems > 0) {

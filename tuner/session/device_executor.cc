@@ -103,6 +103,7 @@ struct DeviceExecutor::Impl {
     if (!error.empty() && automatic) {
       const std::string cuda_error = error;
       error = try_open({DeviceChoice::Kind::cpu, "0"});
+      fallback_reason = cuda_error;
       if (!error.empty()) error = fmt::format("no device can run kernels.\ncuda:0: {}\ncpu: {}", cuda_error, error);
     }
     if (!error.empty()) {
@@ -405,6 +406,7 @@ struct DeviceExecutor::Impl {
   std::unique_ptr<CompilePool> pool;
   std::unique_ptr<Runner> runner;
   std::string runner_error;
+  std::string fallback_reason;
   std::optional<VerificationPlan> plan;
   std::optional<CompileReply> reference;
   Done done = [](TrialRecord) {};
@@ -440,6 +442,7 @@ std::vector<Finalist> DeviceExecutor::time_finalists(const std::vector<Configura
                                                      const std::function<bool()>& stop) {
   return impl_->time_finalists(candidates, processes, stop);
 }
+const std::string& DeviceExecutor::fallback_reason() const { return impl_->fallback_reason; }
 int DeviceExecutor::compile_workers() const { return impl_->pool->workers(); }
 
 Examination DeviceExecutor::examine(const Configuration& configuration) {

@@ -51,6 +51,8 @@ class DeviceExecutor : public Executor {
   // One configuration, with all detail; never abandoned.
   Examination examine(const Configuration& configuration);
   int compile_workers() const;
+  // Why an automatic choice did not take the GPU; empty if it did, or if the device was named.
+  const std::string& fallback_reason() const;
 
  private:
   struct Impl;

@@ -1,8 +1,11 @@
 #include "session/subject.h"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "db/lookup_limits.h"
 
 namespace tunebook {
 
@@ -42,6 +45,29 @@ SpaceDefinition template_space(const KernelSpec& spec, const Problem& problem, c
   SpaceDefinition definition = space_definition(spec, problem, device, where);
   if (device.kind == "cpu" && !spec.cpu.empty()) definition.constraints.push_back(spec.cpu);
   return definition;
+}
+
+Device stand_in_device(const std::string& arch) {
+  Device device;
+  device.kind = arch == "cpu" ? "cpu" : "cuda";
+  device.name = arch;
+  device.compute_capability = arch.starts_with("sm_") ? std::atoi(arch.c_str() + 3) : 0;
+  if (device.kind == "cuda") device.limits = limits_of_compute_capability(device.compute_capability);
+  return device;
+}
+
+std::string compile_architecture(const KernelSpec& spec, const Problem& problem, const Configuration& configuration,
+                                 const Device& device, const std::string& native_arch) {
+  if (spec.arch.empty() || device.kind != "cuda") return native_arch;
+  KernelSpec::Scope scope = spec.scope(problem, device);
+  spec.bind(scope, configuration);
+  try {
+    const Scalar arch = spec.arch.evaluate(scope);
+    if (arch.kind == Scalar::Kind::text) return *arch.s == "native" ? native_arch : *arch.s;
+  } catch (const ExpressionError& error) {
+    throw InputError(fmt::format("kernel {}: /arch: column {}: {}", spec.name, error.column, error.what()));
+  }
+  throw InputError(fmt::format("kernel {}: /arch: `{}` must give a text such as 'sm_90a' or native", spec.name, spec.arch.text()));
 }
 
 }  // namespace tunebook

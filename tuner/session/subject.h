@@ -25,4 +25,12 @@ TuneSubject template_subject(const KernelTemplate& kernel, const Problem& proble
 SpaceDefinition template_space(const KernelSpec& spec, const Problem& problem, const Device& device,
                                const std::vector<std::string>& where);
 
+// A device with the limits of an architecture ("sm_90", "cpu"), to choose and compile for it without having one.
+Device stand_in_device(const std::string& arch);
+
+// What one configuration is compiled for: `native_arch`, or on a GPU what the spec's "arch" asks for. Throws InputError if that
+// expression fails or gives no text.
+std::string compile_architecture(const KernelSpec& spec, const Problem& problem, const Configuration& configuration,
+                                 const Device& device, const std::string& native_arch);
+
 }  // namespace tunebook

@@ -42,6 +42,7 @@ constexpr double kShutDownSeconds = 1;
 // A dying process closes its channel before it is gone; releasing a GPU takes a while.
 constexpr double kClosedSeconds = 2;
 constexpr int kNvrtcThreads = 2;
+constexpr std::string_view kCudaWorker = "tunebook-cuda-worker";  // not there in a build without a toolkit
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 
 void kill_group(int pid, int signal) {
@@ -264,10 +265,14 @@ void WorkerProcess::State::start(const WorkerCommand& command, double start_seco
   const int status = uv_spawn(&loop.loop, &process, &options);
   ++open_handles;  // also after a failure the handle has to be closed
   if (status < 0) {
+    const bool no_cuda = status == UV_ENOENT && command.program.ends_with(kCudaWorker);
     reason = LostReason{LostReason::Kind::could_not_start, 0,
-                        fmt::format("cannot start {}: {}. Is Tunebook installed whole? TUNEBOOK_WORKER_DIR can name the folder "
-                                    "of the worker programs",
-                                    command.program, uv_strerror(status))};
+                        no_cuda ? fmt::format("there is no {}: Tunebook was built without CUDA. Install a CUDA toolkit (12.8 or newer) and "
+                                              "build again, or name the folder of the worker programs in TUNEBOOK_WORKER_DIR",
+                                              command.program)
+                                : fmt::format("cannot start {}: {}. Is Tunebook installed whole? TUNEBOOK_WORKER_DIR can name the "
+                                              "folder of the worker programs",
+                                              command.program, uv_strerror(status))};
     exited = true;
     end_timer.start(0);  // reported from the loop, not from the constructor
     return;
