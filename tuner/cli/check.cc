@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/template_folder.h"
-#include "db/lookup_limits.h"
 #include "search/space.h"
 #include "session/device_executor.h"
 #include "session/sample_compiler.h"
@@ -32,16 +31,6 @@ struct Row {
   std::string message;
   bool passed() const { return outcome == Outcome::ok || outcome == Outcome::no_resources; }
 };
-
-// A device with the limits of an architecture, to choose samples for it without having one.
-Device stand_in(const std::string& arch) {
-  Device device;
-  device.kind = arch == "cpu" ? "cpu" : "cuda";
-  device.name = arch;
-  device.compute_capability = arch.starts_with("sm_") ? std::atoi(arch.c_str() + 3) : 0;
-  if (device.kind == "cuda") device.limits = limits_of_compute_capability(device.compute_capability);
-  return device;
-}
 
 // All presets, and `count` seeded picks from the space.
 std::vector<std::pair<std::string, Configuration>> choose_samples(const KernelSpec& spec, const Problem& problem,
@@ -90,14 +79,14 @@ std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<st
     for (const Problem& problem : sample_problems(kernel.spec)) {
       jobs.push_back({&kernel, problem, {}, arch, true, false});
       rows.push_back({kernel.spec.name, arch, dtype_text(problem), "reference"});
-      for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in(arch), samples)) {
+      for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in_device(arch), samples)) {
         jobs.push_back({&kernel, problem, configuration, arch, false, false});
         rows.push_back({kernel.spec.name, arch, dtype_text(problem), what});
       }
     }
   }
   ProgressLine line;
-  const auto replies = compile_samples(archs.front() == "cpu" ? "cpu" : "cuda", jobs, [&](std::size_t done) {
+  const auto replies = compile_samples(jobs, [&](std::size_t done) {
     line.show(fmt::format("{}: {}/{} compiled", kernel.spec.name, done, jobs.size()));
   });
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -136,7 +125,7 @@ struct Declaration {
   std::vector<std::string> notes;  // worth knowing, no failure
 };
 Declaration check_declaration(const KernelTemplate& kernel) {
-  const Device device = stand_in("sm_90");
+  const Device device = stand_in_device("sm_90");
   const std::string file = (kernel.folder / "kernel.json").string();
   Declaration declaration;
   for (const std::string& problem : kernel.spec.check_presets(device)) declaration.problems.push_back(file + ": " + problem);
@@ -149,6 +138,10 @@ Declaration check_declaration(const KernelTemplate& kernel) {
 std::string known(std::int64_t value) { return value < 0 ? "-" : std::to_string(value); }
 
 int run_check(const Options& options) {
+  for (const std::string& arch : options.archs) check_architecture(arch);
+  if (!options.device.empty() && DeviceChoice::parse(options.device).kind == DeviceChoice::Kind::replay) {
+    throw InputError("check needs a device that runs kernels: --device cuda:N or cpu");
+  }
   const auto path = template_search_path(options.templates);
   std::vector<std::string> kernels = options.kernels;
   std::vector<std::string> problems, notes;

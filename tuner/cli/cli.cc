@@ -3,9 +3,12 @@
 #include <charconv>
 #include <cstdint>
 #include <iostream>
+#include <regex>
 #include <system_error>
 
 #include <fmt/format.h>
+
+#include "core/error.h"
 
 namespace tunebook::cli {
 namespace {
@@ -15,22 +18,26 @@ constexpr double kMostSeconds = 7 * 24 * 3600;
 
 }  // namespace
 
+std::string shell_word(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                                             "_-+=:,./%@") == std::string::npos;
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string Invocation::command_line() const {
   std::string line;
-  for (int i = 0; i < argc; ++i) {
-    const std::string word = argv[i];
-    const bool plain = !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                                               "_-+=:,./%@") == std::string::npos;
-    if (i > 0) line += ' ';
-    if (plain) {
-      line += word;
-      continue;
-    }
-    line += '\'';
-    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    line += '\'';
-  }
+  for (int i = 0; i < argc; ++i) line += (i > 0 ? " " : "") + shell_word(argv[i]);
   return line;
+}
+
+void check_architecture(const std::string& arch) {
+  static const std::regex gpu("sm_[0-9]{2,3}[a-z]?");
+  if (arch != "cpu" && !std::regex_match(arch, gpu)) {
+    throw InputError(fmt::format("--arch '{}': expected an architecture such as sm_90, sm_90a or cpu", arch));
+  }
 }
 
 void add_json_option(CLI::App& verb, bool& json) { verb.add_flag("--json", json, "Print one JSON object on stdout"); }

@@ -22,6 +22,9 @@ struct Invocation {
   std::string command_line() const;
 };
 
+// A word of a command line, in quotes if the shell would read it otherwise.
+std::string shell_word(const std::string& word);
+
 // Each verb has one file: add_<verb> declares options and installs the callback.
 void add_devices(CLI::App& app, Invocation& invocation);
 void add_list(CLI::App& app, Invocation& invocation);
@@ -38,6 +41,9 @@ void add_json_option(CLI::App& verb, bool& json);
 void add_book_option(CLI::App& verb, std::string& book);
 void add_templates_option(CLI::App& verb, std::vector<std::string>& templates);
 void add_device_option(CLI::App& verb, std::string& device);
+
+// What --arch names: "cpu" or a GPU architecture such as sm_90 or sm_90a. Throws InputError for anything else.
+void check_architecture(const std::string& arch);
 
 // An option in seconds: a number from a millisecond to a week.
 void add_seconds_option(CLI::App& verb, const std::string& name, double& seconds, const std::string& description);

@@ -12,6 +12,8 @@
 #include "session/device_choice.h"
 #include "session/device_listing.h"
 #include "session/sample_compiler.h"
+#include "session/subject.h"
+#include "session/verification_plan.h"
 
 namespace tunebook::cli {
 namespace {
@@ -46,20 +48,46 @@ void write_file(const std::filesystem::path& path, const std::string& content) {
   if (!file) throw EnvironmentError(fmt::format("{}: cannot be written; is the disk full or the folder read-only?", path.string()));
 }
 
+// The command that runs the configuration alone, from any folder.
+std::string run_command(const Options& options, const Target& target, const Problem& problem, const Configuration& configuration) {
+  std::string command = fmt::format("tunebook run {} --shape {} --config {}", options.kernel, shell_word(problem.display()),
+                                    shell_word(configuration.display()));
+  for (const std::string& folder : options.templates) {
+    command += " --templates " + shell_word(std::filesystem::absolute(folder).string());
+  }
+  if (target.kind == "cpu") {
+    command += " --device cpu";
+  } else if (!options.device.empty()) {
+    command += " --device " + shell_word(options.device);
+  }
+  return command;
+}
+
+// The kernel's launches before the tuned problem's: `run` verifies the small problems first, each by two launches.
+std::size_t launches_before_tuned(const KernelTemplate& kernel, const Problem& problem, const Configuration& configuration,
+                                  const Device& device) {
+  const auto candidate = VerificationPlan(kernel, problem, device, 0).candidate(configuration);
+  return candidate.outcome == Outcome::ok ? 2 * (candidate.verify.size() - 1) : 0;
+}
+
 // How the configuration is run alone, under the vendor's tools. The kernel runs in a child process of tunebook.
-std::string tool_commands(const KernelSpec& spec, const Problem& problem, const Configuration& configuration) {
-  const std::string run = fmt::format("tunebook run {} --shape '{}' --config '{}'", spec.name, problem.display(), configuration.display());
-  return fmt::format("# profile with Nsight Compute (kernel names are matched by {0})\n"
-                     "ncu --target-processes all --set full --kernel-name regex:{0} --launch-count 1 {1}\n\n"
+std::string tool_commands(const KernelSpec& spec, const std::string& run, std::size_t skipped_launches) {
+  const std::size_t colons = spec.entry.rfind("::");
+  const std::string function = colons == std::string::npos ? spec.entry : spec.entry.substr(colons + 2);
+  return fmt::format("{1} --run-timeout 600\n\n"
+                     "# profile one launch with Nsight Compute; the launches before it are of smaller problems\n"
+                     "ncu --target-processes all --set full --kernel-name 'regex:^{0}$' --launch-skip {2} --launch-count 1 "
+                     "{1} --run-timeout 600\n\n"
                      "# find bad memory accesses, races, uninitialised reads, bad synchronisation\n"
                      "compute-sanitizer --target-processes all --tool memcheck {1} --run-timeout 600\n"
                      "compute-sanitizer --target-processes all --tool racecheck {1} --run-timeout 600\n"
                      "compute-sanitizer --target-processes all --tool initcheck {1} --run-timeout 600\n"
                      "compute-sanitizer --target-processes all --tool synccheck {1} --run-timeout 600\n",
-                     spec.entry, run);
+                     function, run, skipped_launches);
 }
 
 int run_emit(const Options& options) {
+  if (!options.arch.empty()) check_architecture(options.arch);
   const KernelTemplate kernel = find_template(options.kernel, template_search_path(options.templates));
   const Problem problem = chosen_problem(kernel.spec, options.shape);
   const Configuration configuration = chosen_configuration(kernel.spec, options.config, options.preset);
@@ -75,7 +103,7 @@ int run_emit(const Options& options) {
   job.configuration = configuration;
   job.arch = target.arch;
   job.emit = true;
-  const CompileReply reply = compile_samples(target.kind, {job}).front();
+  const CompileReply reply = compile_samples({job}).front();
   if (reply.outcome != Outcome::ok) {
     fmt::print(stderr, "{}: {}\n", outcome_name(reply.outcome), reply.message);
     return kNo;
@@ -106,11 +134,14 @@ int run_emit(const Options& options) {
   if (error) throw EnvironmentError(fmt::format("{}: cannot be written: {}", artifact.string(), error.message()));
   files.push_back(artifact.string());
   add("symbol.txt", reply.symbol + "\n");
-  add("commands.txt", tool_commands(kernel.spec, problem, configuration));
+  const std::string run = run_command(options, target, problem, configuration);
+  const Device device = stand_in_device(target.arch);
+  add("commands.txt", target.kind == "cpu" ? run + "\n"
+                                           : tool_commands(kernel.spec, run, launches_before_tuned(kernel, problem, configuration, device)));
 
   if (options.json) {
     print_json({{"kernel", options.kernel}, {"problem", problem.to_json()}, {"configuration", configuration.to_json()},
-                {"arch", target.arch}, {"symbol", reply.symbol}, {"resources", reply.resources.to_json()}, {"files", files}});
+                {"arch", compile_architecture(kernel.spec, problem, configuration, device, target.arch)}, {"symbol", reply.symbol}, {"resources", reply.resources.to_json()}, {"files", files}});
   } else {
     for (const std::string& file : files) fmt::print("{}\n", file);
   }
@@ -126,7 +157,7 @@ void add_emit(CLI::App& app, Invocation& invocation) {
   verb->add_option("--shape", options->shape, "Problem (default: the template's)");
   verb->add_option("--config", options->config, "Configuration: K=V,... with every parameter");
   verb->add_option("--preset", options->preset, "A preset of the template (default: default)");
-  verb->add_option("--arch", options->arch, "Architecture such as sm_90 (default: the device's)");
+  verb->add_option("--arch", options->arch, "Architecture such as sm_90, or cpu (default: the device's)");
   verb->add_option("--output", options->output, "Folder (default: KERNEL-emit)")->type_name("DIR");
   add_device_option(*verb, options->device);
   add_templates_option(*verb, options->templates);
