@@ -1,45 +1,19 @@
 // Kernels of which one configuration is bad: it ends as one trial with its typed outcome, and a good one wins.
-#include <string>
-#include <vector>
-
-#include "cli_support.h"
-#include "db/store.h"
+#include "fault_cases.h"
 
 namespace tunebook::test {
 namespace {
 
-class Fault : public CliTest {
+class Fault : public FaultTest {
  protected:
-  // All 21 configurations, or those around the bad one.
-  void expect_one_bad_trial(const std::string& kernel, const std::string& outcome, const std::string& message) {
-    const auto tuned = run_json({"tune", kernel, "--templates", fault_kernels(), "--shape", "4096", "--device", "cpu", "--strategy", "exhaustive",
-                                 "--budget", "all", "--where", "BAD == 1 or BLOCK >= 256", "--run-timeout", "1", "--finalist-processes", "2", "--json"});
-    EXPECT_EQ(tuned["trials"][outcome], 1) << tuned.dump();
-    int all = 0;
-    for (const auto& [name, count] : tuned["trials"].items()) {
-      EXPECT_TRUE(name == "ok" || name == "abandoned" || name == outcome) << tuned.dump();
-      all += count.get<int>();
-    }
-    EXPECT_EQ(all, 10);  // the preset outside --where, nine within
-    ASSERT_TRUE(tuned["winner"].is_object()) << tuned.dump();
-    EXPECT_EQ(tuned["winner"]["configuration"]["BAD"], 0);
-
-    int bad = 0;
-    for (const TrialRecord& trial : Store(book()).session_trials(tuned["session"])) {
-      if (outcome_name(trial.outcome) != outcome) continue;
-      ++bad;
-      EXPECT_NE(trial.message.find(message), std::string::npos) << trial.message;
-      EXPECT_NE(trial.configuration.display().find("BAD=1"), std::string::npos);
-    }
-    EXPECT_EQ(bad, 1);
-    EXPECT_TRUE(all_gone());
-  }
+  Fault() : FaultTest("cpu") {}
 };
 
-TEST_F(Fault, DoesNotCompile) { expect_one_bad_trial("does_not_compile", "compile_error", "error"); }
-TEST_F(Fault, IllegalAddress) { expect_one_bad_trial("illegal_address", "fault", ""); }
+TEST_F(Fault, DoesNotCompile) { expect_one_bad_trial("does_not_compile", "compile_error", "this configuration is meant not to compile"); }
+TEST_F(Fault, IllegalAddress) { expect_one_bad_trial("illegal_address", "fault", "illegal access in thread ("); }
 TEST_F(Fault, InfiniteLoop) { expect_one_bad_trial("infinite_loop", "run_timeout", "did not end within"); }
-TEST_F(Fault, WrongWhenRagged) { expect_one_bad_trial("wrong_when_ragged", "wrong_result", ""); }
+// n=1000 is verified first: its last 1000 % 256 elements are left out, from 768 on.
+TEST_F(Fault, WrongWhenRagged) { expect_one_bad_trial("wrong_when_ragged", "wrong_result", "n=1000: y[768] is "); }
 
 }  // namespace
 }  // namespace tunebook::test

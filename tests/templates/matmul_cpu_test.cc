@@ -1,0 +1,55 @@
+// matmul on the cpu device, through the program as its users run it.
+#include <cstdint>
+#include <string>
+
+#include "cli/cli_support.h"
+#include "core/template_folder.h"
+
+namespace tunebook::test {
+namespace {
+
+const std::string kTemplates = TUNEBOOK_SOURCE_DIR "/templates";
+
+class MatmulCpu : public CliTest {
+ protected:
+  // Right on the shape itself and on at least one more.
+  void expect_ok(const std::string& preset, const std::string& shape) {
+    SCOPED_TRACE(preset + " " + shape);
+    const auto ran = run_json({"run", "matmul", "--templates", kTemplates, "--shape", shape, "--preset", preset, "--device", "cpu", "--json"});
+    ASSERT_TRUE(ran.contains("outcome")) << ran.dump();
+    EXPECT_EQ(ran["outcome"], "ok") << ran.dump();
+    EXPECT_GE(ran["verified_problems"].get<int>(), 2) << ran.dump();
+  }
+};
+
+TEST_F(MatmulCpu, TuneFindsNoWrongConfiguration) {
+  const auto tuned = run_json({"tune", "matmul", "--templates", kTemplates, "--shape", "192,160,96", "--device", "cpu", "--budget", "12",
+                               "--seed", "1", "--presets", "--json"});
+  int all = 0;
+  for (const auto& [outcome, count] : tuned["trials"].items()) {
+    EXPECT_TRUE(outcome == "ok" || outcome == "abandoned") << tuned["trials"].dump();
+    all += count.get<int>();
+  }
+  EXPECT_GE(all, 12);
+  EXPECT_TRUE(tuned["winner"].is_object()) << tuned.dump();
+}
+
+// No size is a multiple of a tile; loads of VEC elements need n and k to be multiples of VEC.
+TEST_F(MatmulCpu, EveryPresetIsRightOnARaggedShape) {
+  const KernelTemplate matmul = load_template(kTemplates + "/matmul");
+  for (const auto& [name, preset] : matmul.spec.presets) {
+    const bool wide = std::get<std::int64_t>(preset.at("VEC")) > 1;
+    expect_ok(name, wide ? "37,52,28" : "37,53,29");
+  }
+}
+
+TEST_F(MatmulCpu, HalfIsRightOnARaggedShape) {
+  for (const char* preset : {"default", "tiled"}) expect_ok(preset, "37,53,29,dtype=f16");
+}
+
+TEST_F(MatmulCpu, DoubleIsRightOnARaggedShape) {
+  for (const char* preset : {"default", "tiled"}) expect_ok(preset, "37,53,29,dtype=f64");
+}
+
+}  // namespace
+}  // namespace tunebook::test
