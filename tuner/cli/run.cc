@@ -102,7 +102,7 @@ int run_run(const Options& options) {
     throw InputError("run needs a device that runs kernels: --device cuda:N or cpu");
   }
   DeviceExecutor executor(kernel, executor_options);
-  if (const std::string& reason = executor->fallback_reason(); !reason.empty()) {
+  if (const std::string& reason = executor.fallback_reason(); !reason.empty()) {
     fmt::print(stderr, "note: the cpu device is used; no GPU: {}\n", reason.substr(0, reason.find('\n')));
   }
   executor.set_problem(problem);

@@ -258,7 +258,10 @@ int run_tune(const Options& options, const Invocation& invocation) {
     print_json(to_json(stage, result, wall));
   } else {
     print_summary(stage, result, store);
-    if (options.presets) print_ladder(stage, result);
+    if (options.presets) {
+      fmt::print("\n");
+      print_ladder(stage, result);
+    }
   }
   return result.winner ? kDone : kFailed;
 }
