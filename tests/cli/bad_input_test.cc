@@ -194,6 +194,30 @@ TEST_F(BadInput, Configurations) {
   expect_bad_input({"run", "matmul_tiled", "--templates", user_kernels(), "--device", "replay:x"}, {"run needs a device that runs kernels"});
 }
 
+TEST_F(BadInput, Architectures) {
+  for (const char* arch : {"sm_9", "sm_9000", "sm90", "compute_90", "sm_90A", "CPU"}) {
+    expect_bad_input({"check", "vector_add", "--templates", user_kernels(), "--arch", arch}, {"--arch '", "sm_90a or cpu"});
+  }
+  expect_bad_input({"check", "vector_add", "--templates", user_kernels(), "--arch", "cpu,sm_x"}, {"--arch 'sm_x'"});
+  expect_bad_input({"emit", "vector_add", "--templates", user_kernels(), "--arch", "sm_x"}, {"--arch 'sm_x'"});
+  expect_bad_input({"check", "vector_add", "--templates", user_kernels(), "--device", "replay:x"}, {"check needs a device that runs kernels"});
+}
+
+// The kernel is known to the book only, so the book's declaration decides.
+TEST_F(BadInput, BestOfAKernelWithoutATemplate) {
+  const std::string known = (folder() / "known.db").string();
+  ASSERT_EQ(run({"tune", "vector_add", "--templates", user_kernels(), "--shape", "1000", "--device", "cpu", "--budget", "1",
+                 "--finalists", "0", "--book", known}).exit_code, 0);
+  const auto best = [&](const std::string& shape) {
+    return std::vector<std::string>{"best", "vector_add", "--shape", shape, "--device", "cpu", "--book", known};
+  };
+  EXPECT_EQ(run(best("n=1000")).exit_code, 0);
+  expect_bad_input(best("n=1000,q=3"), {"vector_add", "no problem dimension q"});
+  expect_bad_input(best("q=3"), {"lacks the size n"});
+  expect_bad_input(best("n=0"), {"n: found ", "expected an integer from 1"});
+  expect_bad_input(best("1000"), {"sizes need their names"});
+}
+
 TEST_F(BadInput, CommandLines) {
   expect_bad_input(tune({"--strategy", "exhaustiv"}), {"unknown strategy \"exhaustiv\"", "did you mean \"exhaustive\"?"});
   expect_bad_input({"tun", "matmul_tiled"}, {"unknown verb 'tun'", "did you mean 'tune'?", "tunebook --help"});

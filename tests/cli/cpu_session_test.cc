@@ -112,9 +112,26 @@ TEST_F(CpuSession, RemeasureRunsEverythingAgain) {
   EXPECT_GT(second["configurations_per_s"], 0);
 }
 
+// A space that would take hours: the budget must leave nearly all of it.
 TEST_F(CpuSession, TimeBudgetsEnd) {
-  const auto tuned = run_json(json(tune("matmul_tiled", "64,64,64", {"--budget", "1s", "--finalists", "2"})), 60);
+  std::filesystem::create_directory(folder() / "kernels");
+  std::filesystem::copy(user_kernels() + "/vector_add", folder() / "kernels" / "vector_add");
+  std::string spec = read_file(folder() / "kernels" / "vector_add" / "kernel.json");
+  const std::string parameters = "\"parameters\": {";
+  const std::string preset = "\"default\": {\"BLOCK_SIZE\"";
+  ASSERT_NE(spec.find(parameters), std::string::npos);
+  ASSERT_NE(spec.find(preset), std::string::npos);
+  spec.replace(spec.find(preset), preset.size(), "\"default\": {\"UNUSED\": 0, \"BLOCK_SIZE\"");
+  std::string values = "0";
+  for (int i = 1; i < 1000; ++i) values += ", " + std::to_string(i);
+  spec.insert(spec.find(parameters) + parameters.size(), "\"UNUSED\": {\"values\": [" + values + "], \"help\": \"none\"}, ");
+  write("kernels/vector_add/kernel.json", spec);
+  const auto tuned = run_json({"tune", "vector_add", "--templates", (folder() / "kernels").string(), "--shape", "10000", "--device", "cpu",
+                               "--strategy", "exhaustive", "--budget", "2s", "--finalists", "2", "--finalist-processes", "2", "--json"}, 60);
   EXPECT_TRUE(tuned["winner"].is_object());
+  const std::int64_t trials = Store(book()).check().trials;
+  EXPECT_GE(trials, 1);
+  EXPECT_LT(trials, 24000 / 2);
   EXPECT_TRUE(all_gone());
 }
 

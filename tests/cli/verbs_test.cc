@@ -94,6 +94,17 @@ TEST_F(Verbs, CheckCompilesForArchitecturesWithoutAGpu) {
   EXPECT_GE(candidates, 9);
 }
 
+TEST_F(Verbs, CheckCompilesForTheCpuAndAGpuTogether) {
+  if (!no_cuda_compiler().empty()) GTEST_SKIP() << no_cuda_compiler();
+  const auto json = run_json({"check", "vector_add", "--templates", user_kernels(), "--arch", "cpu,sm_90", "--samples", "0", "--json"});
+  EXPECT_EQ(json["passed"], true);
+  ASSERT_EQ(json["samples"].size(), 4U);  // reference and preset of each
+  for (const auto& sample : json["samples"]) {
+    const bool gpu_code = sample["resources"].contains("registers") && sample["resources"]["registers"] > 0;
+    EXPECT_EQ(gpu_code, sample["arch"] == "sm_90") << sample.dump();
+  }
+}
+
 TEST_F(Verbs, EmitForTheCpu) {
   const std::string output = (folder() / "emitted").string();
   const auto json = run_json({"emit", "vector_add", "--templates", user_kernels(), "--device", "cpu", "--output", output, "--json"});
@@ -106,6 +117,9 @@ TEST_F(Verbs, EmitForTheCpu) {
   for (const char* name : {"kernel.cu", "options.txt", "commands.txt", "vector_add.so"}) {
     EXPECT_EQ(std::count(names.begin(), names.end(), name), 1) << name;
   }
+  EXPECT_EQ(read_file(output + "/commands.txt"),
+            "tunebook run vector_add --shape n=4194304 --config BLOCK_SIZE=256,ITEMS_PER_THREAD=1 --templates " + user_kernels() +
+                " --device cpu\n");
 }
 
 TEST_F(Verbs, EmitForAGpuWithoutOne) {
@@ -114,7 +128,11 @@ TEST_F(Verbs, EmitForAGpuWithoutOne) {
   const auto json = run_json({"emit", "vector_add", "--templates", user_kernels(), "--device", "cuda:0", "--arch", "sm_90", "--output", output, "--json"});
   EXPECT_EQ(json["arch"], "sm_90");
   EXPECT_TRUE(std::filesystem::exists(output + "/vector_add.cubin"));
-  EXPECT_NE(read_file(output + "/commands.txt").find("compute-sanitizer"), std::string::npos);
+  const std::string commands = read_file(output + "/commands.txt");
+  EXPECT_NE(commands.find("compute-sanitizer"), std::string::npos);
+  EXPECT_NE(commands.find("--templates " + user_kernels() + " --device cuda:0"), std::string::npos) << commands;
+  // Three small problems are verified before the tuned one, each by two launches.
+  EXPECT_NE(commands.find("--kernel-name 'regex:^vector_add$' --launch-skip 6 --launch-count 1 "), std::string::npos) << commands;
   EXPECT_NE(read_file(output + "/options.txt").find("sm_90"), std::string::npos);
 }
 
@@ -169,6 +187,21 @@ TEST_F(Verbs, DoctorFindsABookThatIsNone) {
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(parse_one_line(result.out)["sound"], false);
   EXPECT_EQ(read_file(text), "no book");
+}
+
+TEST_F(Verbs, DoctorChangesNothing) {
+  ASSERT_EQ(run(vector_add("tune", {"--budget", "1", "--finalists", "0"})).exit_code, 0);
+  const std::string before = read_file(book());
+  std::filesystem::permissions(book(), std::filesystem::perms::owner_read);
+  EXPECT_EQ(run_json({"doctor", "--book", book().string(), "--json"})["sound"], true);
+  EXPECT_EQ(read_file(book()), before);
+  EXPECT_FALSE(std::filesystem::exists(book().string() + "-wal"));
+
+  const std::string empty = write("empty.db", "").string();
+  const ProgramResult result = run({"doctor", "--book", empty, "--json"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_NE(result.out.find("no Tunebook book"), std::string::npos) << result.out;
+  EXPECT_EQ(std::filesystem::file_size(empty), 0U);
 }
 
 // A result that does not arrive is no success.
