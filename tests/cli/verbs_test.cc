@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli_support.h"
@@ -134,6 +135,23 @@ TEST_F(Verbs, EmitForAGpuWithoutOne) {
   // Three small problems are verified before the tuned one, each by two launches.
   EXPECT_NE(commands.find("--kernel-name 'regex:^vector_add$' --launch-skip 6 --launch-count 1 "), std::string::npos) << commands;
   EXPECT_NE(read_file(output + "/options.txt").find("sm_90"), std::string::npos);
+}
+
+// As a session would compile it: the spec's "arch" decides by the architecture that was asked for.
+TEST_F(Verbs, EmitForTheArchitectureThatTheSpecAsksFor) {
+  if (!no_cuda_compiler().empty()) GTEST_SKIP() << no_cuda_compiler();
+  std::filesystem::create_directory(folder() / "kernels");
+  std::filesystem::copy(user_kernels() + "/vector_add", folder() / "kernels" / "vector_add");
+  std::string spec = read_file(folder() / "kernels" / "vector_add" / "kernel.json");
+  spec.insert(spec.find("\"problem\""), "\"arch\": \"device.compute_capability == 90 ? 'sm_90a' : native\", ");
+  write("kernels/vector_add/kernel.json", spec);
+  for (const auto& [asked, compiled] : {std::pair<std::string, std::string>{"sm_90", "sm_90a"}, {"sm_80", "sm_80"}}) {
+    const std::string output = (folder() / asked).string();
+    const auto json = run_json({"emit", "vector_add", "--templates", (folder() / "kernels").string(), "--device", "cuda:0", "--arch", asked,
+                                "--output", output, "--json"});
+    EXPECT_EQ(json["arch"], compiled);
+    EXPECT_NE(read_file(output + "/options.txt").find("=" + compiled + " "), std::string::npos) << read_file(output + "/options.txt");
+  }
 }
 
 TEST_F(Verbs, RunShowsOneConfigurationAndStoresNothing) {
