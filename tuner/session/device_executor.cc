@@ -13,6 +13,7 @@
 #include "session/compile_pool.h"
 #include "session/finalist_timer.h"
 #include "session/runner.h"
+#include "session/subject.h"
 #include "session/verification_plan.h"
 
 namespace tunebook {
@@ -231,23 +232,8 @@ struct DeviceExecutor::Impl {
     request.id = id;
     request.source = kernel.kernel;
     request.instantiation = instantiate(kernel.spec, plan->tuned(), configuration);
-    request.arch = architecture(configuration);
+    request.arch = compile_architecture(kernel.spec, plan->tuned(), configuration, identity.device, native_arch);
     return request;
-  }
-
-  // The device's own, or the one that the configuration asks for.
-  std::string architecture(const Configuration& configuration) const {
-    if (kernel.spec.arch.empty() || identity.device.kind != "cuda") return native_arch;
-    KernelSpec::Scope scope = kernel.spec.scope(plan->tuned(), identity.device);
-    kernel.spec.bind(scope, configuration);
-    try {
-      const Scalar arch = kernel.spec.arch.evaluate(scope);
-      if (arch.kind == Scalar::Kind::text) return *arch.s == "native" ? native_arch : *arch.s;
-    } catch (const ExpressionError& error) {
-      throw InputError(fmt::format("kernel {}: /arch: column {}: {}", kernel.spec.name, error.column, error.what()));
-    }
-    throw InputError(fmt::format("kernel {}: /arch: `{}` must give a text such as 'sm_90a' or native", kernel.spec.name,
-                                 kernel.spec.arch.text()));
   }
 
   void on_compiled(std::int64_t order, CompileResult result) {
