@@ -1,9 +1,9 @@
 #include "cli/cli.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <iostream>
-#include <regex>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -34,8 +34,12 @@ std::string Invocation::command_line() const {
 }
 
 void check_architecture(const std::string& arch) {
-  static const std::regex gpu("sm_[0-9]{2,3}[a-z]?");
-  if (arch != "cpu" && !std::regex_match(arch, gpu)) {
+  // sm_, two or three digits, perhaps a letter.
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string rest = arch.starts_with("sm_") ? arch.substr(3) : "";
+  if (!rest.empty() && rest.back() >= 'a' && rest.back() <= 'z') rest.pop_back();
+  const bool gpu = (rest.size() == 2 || rest.size() == 3) && std::all_of(rest.begin(), rest.end(), is_digit);
+  if (arch != "cpu" && !gpu) {
     throw InputError(fmt::format("--arch '{}': expected an architecture such as sm_90, sm_90a or cpu", arch));
   }
 }
