@@ -1,11 +1,12 @@
 #include "cpu/child_process.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <string_view>
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,18 +31,6 @@ class FileDescriptor {
 
  private:
   int fd_;
-};
-
-class SpawnActions {
- public:
-  SpawnActions() { posix_spawn_file_actions_init(&actions_); }
-  ~SpawnActions() { posix_spawn_file_actions_destroy(&actions_); }
-  SpawnActions(const SpawnActions&) = delete;
-  SpawnActions& operator=(const SpawnActions&) = delete;
-  posix_spawn_file_actions_t* get() { return &actions_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
 };
 
 // The caller's environment with `additions` in place of equally named variables.
@@ -75,6 +64,23 @@ std::string read_output(int fd, std::size_t max_output) {
   }
 }
 
+// In the child: nothing here may allocate. It dies with the thread that started it: a compiler that is stopped (the coordinator stops
+// it while a kernel is timed) when the worker is killed would stay stopped for ever. posix_spawn cannot ask for that.
+// The number of an error goes to `status`, which the exec closes if there is none.
+[[noreturn]] void become(const std::vector<char*>& argv, const std::vector<char*>& envp, int output, int status, pid_t parent) {
+  const int input = ::open("/dev/null", O_RDONLY);
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == parent && input >= 0 && ::dup2(input, STDIN_FILENO) >= 0 &&
+      ::dup2(output, STDOUT_FILENO) >= 0 && ::dup2(output, STDERR_FILENO) >= 0) {
+    // No other descriptor, above all not the worker's channel: its peer must see the worker's end even if a compiler outlives it.
+    if (status > STDERR_FILENO + 1) ::close_range(STDERR_FILENO + 1, static_cast<unsigned>(status) - 1, 0);
+    ::close_range(static_cast<unsigned>(status) + 1, ~0U, 0);
+    ::execvpe(argv[0], argv.data(), envp.data());
+  }
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(status, &error, sizeof error);
+  ::_exit(127);
+}
+
 }  // namespace
 
 ChildResult run_child(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
@@ -84,20 +90,26 @@ ChildResult run_child(const std::vector<std::string>& arguments, const std::vect
   FileDescriptor reader(ends[0]);
   FileDescriptor writer(ends[1]);
 
-  SpawnActions actions;
-  posix_spawn_file_actions_addopen(actions.get(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(actions.get(), writer.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(actions.get(), writer.get(), STDERR_FILENO);
-  // Above all not the worker's channel: its peer must see the worker's end even if a compiler outlives it.
-  posix_spawn_file_actions_addclosefrom_np(actions.get(), STDERR_FILENO + 1);
-
   std::vector<std::string> argument_texts = arguments;
   std::vector<std::string> environment_texts = merged_environment(environment);
   const std::vector<char*> argv = pointers(argument_texts);
   const std::vector<char*> envp = pointers(environment_texts);
-  pid_t child = 0;
-  const int error = posix_spawnp(&child, argv[0], actions.get(), nullptr, argv.data(), envp.data());
-  if (error != 0) throw EnvironmentError(fmt::format("cannot start {}: {}", arguments.at(0), std::strerror(error)));
+  int status_ends[2];
+  if (::pipe2(status_ends, O_CLOEXEC) != 0) throw EnvironmentError(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  FileDescriptor status_reader(status_ends[0]);
+  FileDescriptor status_writer(status_ends[1]);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) throw EnvironmentError(fmt::format("cannot start {}: {}", arguments.at(0), std::strerror(errno)));
+  if (child == 0) become(argv, envp, writer.get(), status_writer.get(), parent);
+  status_writer.close();
+  int error = 0;
+  while (::read(status_reader.get(), &error, sizeof error) < 0 && errno == EINTR) {
+  }
+  if (error != 0) {
+    ::waitpid(child, nullptr, 0);
+    throw EnvironmentError(fmt::format("cannot start {}: {}", arguments.at(0), std::strerror(error)));
+  }
   writer.close();
 
   ChildResult result;
