@@ -80,12 +80,11 @@ class Runner : public ::testing::Test {
     return shape;
   }
 
-  void set_up_problems(Argument::Access out = Argument::Access::out, const char* reference_text = kReference, bool nondeterministic = false) {
+  void set_up_problems(Argument::Access out = Argument::Access::out, const char* reference_text = kReference) {
     const CompileReply reference = compile(reference_text, "reference");
     SetupRequest request;
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
       request.problems.push_back(problem(static_cast<std::int64_t>(i), sizes_[i], reference, out));
-      request.problems.back().nondeterministic = nondeterministic;
     }
     const SetupReply reply = runner_->setup(request, stage());
     ASSERT_EQ(reply.outcome, Outcome::ok) << reply.message;
@@ -96,7 +95,7 @@ class Runner : public ::testing::Test {
   }
 
   ProblemLaunch launch(const CompileReply& compiled, std::size_t number, std::int64_t shared_bytes = 0) const {
-    return {static_cast<std::int64_t>(number), {{compiled.artifact, compiled.symbol, shape(sizes_[number], shared_bytes)}}};
+    return {static_cast<std::int64_t>(number), {{compiled.artifact, compiled.symbol, shape(sizes_[number], shared_bytes)}}, nondeterministic_, restore_};
   }
 
   RunReply run(const std::string& text, bool timed = false, std::int64_t shared_bytes = 0) {
@@ -115,6 +114,8 @@ class Runner : public ::testing::Test {
   }
 
   PrivateCache cache_;
+  bool nondeterministic_ = false;
+  bool restore_ = false;
   std::unique_ptr<RunnerBackend> runner_;
   std::unique_ptr<CompilerBackend> compiler_;
   Hello hello_;
@@ -254,11 +255,12 @@ TEST_F(Runner, RunToRunDifferences) {
   const RunReply reply = run(racy);
   EXPECT_EQ(reply.outcome, Outcome::nondeterministic) << reply.message;
   EXPECT_TRUE(has(reply.message, "c[0] is ")) << reply.message;
-  set_up_problems(Argument::Access::out, kReference, true);
+  nondeterministic_ = true;
   EXPECT_EQ(run(racy).outcome, Outcome::ok);
 }
 
 TEST_F(Runner, InoutArgumentsStartFreshBeforeEachLaunch) {
+  restore_ = true;
   set_up_problems(Argument::Access::inout, R"(
     extern "C" __global__ void reference(float* c, const float* a, const float* b, long long n) {
       const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;

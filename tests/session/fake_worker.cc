@@ -161,6 +161,7 @@ class FakeRunner : public RunnerBackend {
   }
   RunReply run(const RunRequest&, const StageCallback&) override { return {}; }
   InterleaveReply interleave(const InterleaveRequest&, const StageCallback&) override { return {}; }
+  CalibrateReply calibrate(const CalibrateRequest&, const StageCallback&) override { return {}; }
 };
 
 }  // namespace

@@ -65,7 +65,7 @@ CompileRequest compile(std::int64_t id, std::string how) {
 SetupRequest setup(const std::vector<std::string>& steps) {
   SetupRequest request;
   request.id = 5;
-  for (const std::string& step : steps) request.problems.push_back({0, step, {}, {}, false});
+  for (const std::string& step : steps) request.problems.push_back({0, step, {}, {}});
   return request;
 }
 

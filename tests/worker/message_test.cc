@@ -60,22 +60,22 @@ SetupRequest sample_setup() {
   argument.pointer = true;
   argument.count = 1'000'000'000'000;
   argument.access = Argument::Access::inout;
-  argument.fill = {Fill::Kind::uniform_int, -3, 5, "uniform_int(-3, 5)"};
+  argument.fill = {Fill::Kind::uniform_int, -3, 5, "uniform_int(-3, 5)", 5};
   argument.seed = std::numeric_limits<std::uint64_t>::max();
   argument.integer = std::numeric_limits<std::int64_t>::min();
   argument.real = -std::numeric_limits<double>::infinity();
   argument.rel = 1e-3;
   argument.abs = 1e-300;
-  ProblemSetup problem{3, "n=1", {argument}, sample_launch(), true};
+  ProblemSetup problem{3, "n=1", {argument}, sample_launch()};
   return {7, {problem}};
 }
 
 RunRequest sample_run() {
   RunRequest request;
   request.id = 9;
-  request.verify = {{0, {sample_launch()}}, {1, {sample_launch()}}};
+  request.verify = {{0, {sample_launch()}, true}, {1, {sample_launch()}, false, true}};
   request.time = ProblemLaunch{0, {sample_launch()}};
-  request.timing = {CacheMode::warm, 7, 70, 0.25, 0.01, 123.5};
+  request.timing = {CacheMode::warm, 7, 70, 0.25, 0.01, 123.5, 1.5};
   return request;
 }
 
@@ -86,7 +86,7 @@ RunReply sample_run_reply() {
   reply.message = "c[32] is nan";
   reply.resources.max_threads_per_block = 1024;
   reply.verification = {2, std::numeric_limits<double>::infinity(), 0.5};
-  reply.timing = Timing{{1.5, 2.25, 1e-3}, 4, "cold/1", true, 0.25};
+  reply.timing = Timing{{1.5, 2.25, 1e-3}, 4, "cold/1", true, 1.25, {1980, std::nullopt, 41, 550.5, "power cap", 2}, 0.75, 0.25};
   return reply;
 }
 
@@ -113,7 +113,7 @@ TEST(Message, SetupRequestKeepsExtremeNumbers) {
   EXPECT_EQ(argument.real, -std::numeric_limits<double>::infinity());
   EXPECT_EQ(argument.abs, 1e-300);
   EXPECT_EQ(got.problems.at(0).reference.shape.block[1], 8);
-  EXPECT_TRUE(got.problems.at(0).nondeterministic);
+  EXPECT_EQ(argument.fill.special, 5u);
 }
 
 TEST(Message, RunRequestRoundTrip) {
@@ -123,6 +123,9 @@ TEST(Message, RunRequestRoundTrip) {
   EXPECT_EQ(got.timing.cache, CacheMode::warm);
   EXPECT_EQ(got.timing.max_samples, 70);
   EXPECT_EQ(got.timing.abandon_above_us, 123.5);
+  EXPECT_EQ(got.timing.energy_seconds, 1.5);
+  EXPECT_TRUE(got.verify[0].nondeterministic && !got.verify[0].restore);
+  EXPECT_TRUE(!got.verify[1].nondeterministic && got.verify[1].restore);
 
   RunRequest only_verify = sample_run();
   only_verify.time.reset();

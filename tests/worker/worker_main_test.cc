@@ -86,6 +86,7 @@ class FakeRunner : public RunnerBackend {
     return {};
   }
   InterleaveReply interleave(const InterleaveRequest&, const StageCallback&) override { return {}; }
+  CalibrateReply calibrate(const CalibrateRequest&, const StageCallback&) override { return {}; }
 
  private:
   std::string device_;
@@ -196,7 +197,7 @@ TEST(WorkerMain, RunnerGetsItsDeviceAndReportsStages) {
   EXPECT_EQ(stage.id, 11);
   EXPECT_EQ(stage.what, "upload");
   EXPECT_EQ(std::get<SetupReply>(child.receive()).id, 11);
-  child.send(InterleaveRequest{12, {}, 1, 1, CacheMode::cold});
+  child.send(InterleaveRequest{12, {}, 1, 1, CacheMode::cold, 0});
   EXPECT_EQ(std::get<InterleaveReply>(child.receive()).id, 12);
   child.interrupt();  // ignored: the coordinator decides
   RunRequest run;

@@ -41,6 +41,7 @@ struct Fill {
   double low = 0;   // uniform: [low, high); uniform_int: [low, high] inclusive; normal: mean, standard deviation; iota: start, step
   double high = 0;
   std::string text;  // as written: "uniform(-1, 1)"
+  unsigned special = 0;  // bits of kSpecial* (core/fill_value.h): values that are mixed in, about one element in 61
   double largest_magnitude() const;  // of the values it gives (normal: |mean| + 6 sigma; iota: infinity); for `scale`
 };
 
@@ -105,6 +106,7 @@ class KernelSpec {
   Expression arch;   // optional: text, "native" or "sm_90a"
   Expression cpu;    // optional: which configurations the cpu device runs
   Expression nondeterministic;  // optional
+  Expression restore;           // optional: which configurations need their inout arguments anew before each launch; all if absent
   std::vector<Problem> whole_verify;  // "problem": {"verify": [{...}]}
   Names names;
 

@@ -125,6 +125,7 @@ class EvaluationCheck {
     for (const auto& [type, tolerance] : spec_.tolerance) bounds(type, tolerance);
     attempt("/cpu", spec_.cpu, "true or false", [&](const Expression& e) { return e.evaluate_bool(scope_), true; });
     attempt("/nondeterministic", spec_.nondeterministic, "true or false", [&](const Expression& e) { return e.evaluate_bool(scope_), true; });
+    attempt("/restore", spec_.restore, "true or false", [&](const Expression& e) { return e.evaluate_bool(scope_), true; });
     attempt("/arch", spec_.arch, "an architecture such as 'sm_90a'", [&](const Expression& e) { return e.evaluate(scope_).kind == Scalar::Kind::text; });
     return std::move(messages_);
   }

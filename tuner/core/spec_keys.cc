@@ -10,7 +10,7 @@ const std::vector<SpecObject>& spec_objects() {
       {"kernel", "a kernel",
        {{"tunebook", true}, {"kernel", true}, {"summary"}, {"source", true}, {"entry", true}, {"instantiate", true}, {"define"},
         {"options"}, {"problem", true}, {"parameters", true}, {"constraints"}, {"presets", true}, {"launch", true},
-        {"arguments", true}, {"reference", true}, {"tolerance"}, {"work"}, {"arch"}, {"cpu"}, {"nondeterministic"}}},
+        {"arguments", true}, {"reference", true}, {"tolerance"}, {"work"}, {"arch"}, {"cpu"}, {"nondeterministic"}, {"restore"}}},
       {"size", "a size", {{"default", true}, {"verify"}, {"help"}}},
       {"category", "a dimension with values", {{"values", true}, {"default", true}, {"help"}}},
       {"parameter", "a parameter", {{"values", true}, {"type"}, {"help"}}},

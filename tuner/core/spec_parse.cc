@@ -535,6 +535,7 @@ class SpecParser {
     spec_.arch = optional_expression(root, "arch", kLaunchUses | kNative);
     spec_.cpu = optional_expression(root, "cpu", kLaunchUses);
     spec_.nondeterministic = optional_expression(root, "nondeterministic", kLaunchUses);
+    spec_.restore = optional_expression(root, "restore", kLaunchUses);
   }
 
   void read_presets(const SpecNode& root) {

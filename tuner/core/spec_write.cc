@@ -97,6 +97,7 @@ ordered_json KernelSpec::to_json() const {
   put(json, "arch", arch);
   put(json, "cpu", cpu);
   put(json, "nondeterministic", nondeterministic);
+  put(json, "restore", restore);
   return json;
 }
 

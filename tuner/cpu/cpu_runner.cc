@@ -93,6 +93,8 @@ ProblemBuffers& CpuRunner::find_problem(std::int64_t id) {
 CpuRunner::Candidate CpuRunner::load(const ProblemLaunch& launch) {
   Candidate candidate;
   candidate.problem = &find_problem(launch.problem);
+  candidate.nondeterministic = launch.nondeterministic;
+  candidate.restore = launch.restore;
   for (const KernelLaunch& kernel : launch.launches) {
     try {
       candidate.launches.push_back({KernelLibrary(kernel.artifact, kernel.symbol), kernel.shape});
@@ -179,7 +181,7 @@ void CpuRunner::verify(Candidate& candidate, Verification& verification) {
     problem.prepare(kPoison[round]);
     launch_once(candidate, kPoison[round]);
     if (const auto rejection = problem.check(verification.max_error)) throw Rejected(*rejection);
-    if (problem.setup().nondeterministic) continue;
+    if (candidate.nondeterministic) continue;
     if (round == 0) {
       problem.keep_first_run();
     } else if (const auto rejection = problem.compare_with_first_run()) {
@@ -191,7 +193,7 @@ void CpuRunner::verify(Candidate& candidate, Verification& verification) {
 }
 
 double CpuRunner::timed_sample(Candidate& candidate, CacheMode cache) {
-  candidate.problem->restore_changed_inputs();
+  if (candidate.restore) candidate.problem->restore_changed_inputs();
   if (cache == CacheMode::cold) flush_();
   return launch_once(candidate);
 }

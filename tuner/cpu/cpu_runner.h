@@ -27,6 +27,7 @@ class CpuRunner : public RunnerBackend {
   SetupReply setup(const SetupRequest& request, const StageCallback& stage) override;
   RunReply run(const RunRequest& request, const StageCallback& stage) override;
   InterleaveReply interleave(const InterleaveRequest& request, const StageCallback& stage) override;
+  CalibrateReply calibrate(const CalibrateRequest&, const StageCallback&) override { throw std::runtime_error("calibrate: not built yet"); }
 
  private:
   struct Loaded {
@@ -37,6 +38,8 @@ class CpuRunner : public RunnerBackend {
   struct Candidate {
     ProblemBuffers* problem = nullptr;
     std::vector<Loaded> launches;
+    bool nondeterministic = false;
+    bool restore = false;
   };
 
   // Throw Rejected for what ends the trial.

@@ -116,10 +116,14 @@ class CudaRunner : public RunnerBackend {
       std::vector<PreparedLaunches> launches;
       for (const ProblemLaunch& candidate : request.candidates) launches.push_back(kernels.prepare(candidate));
       std::vector<Sampler::Candidate> candidates;
-      for (std::size_t i = 0; i < launches.size(); ++i) candidates.push_back({&problem(request.candidates[i].problem), &launches[i], 1});
+      for (std::size_t i = 0; i < launches.size(); ++i) candidates.push_back({&problem(request.candidates[i].problem), &launches[i], 1, request.candidates[i].restore});
       reply.timings = take_in_turn(request, candidates, stage);
     });
     return reply;
+  }
+
+  CalibrateReply calibrate(const CalibrateRequest&, const StageCallback&) override {
+    throw EnvironmentError("calibrate: not built yet");
   }
 
  private:
@@ -160,7 +164,7 @@ class CudaRunner : public RunnerBackend {
     for (std::size_t i = 0; i < launches.size() && reply.outcome == Outcome::ok; ++i) {
       ProblemBuffers& buffers = problem(request.verify[i].problem);
       stage("verify " + buffers.display());
-      const Verdict verdict = buffers.verify(launches[i]);
+      const Verdict verdict = buffers.verify(launches[i], request.verify[i].nondeterministic);
       reply.outcome = verdict.outcome;
       reply.message = verdict.message;
       reply.verification.max_error = std::max(reply.verification.max_error, verdict.max_error);
@@ -176,14 +180,14 @@ class CudaRunner : public RunnerBackend {
   }
 
   void time(const RunRequest& request, const PreparedLaunches& launches, const StageCallback& stage, RunReply& reply) {
-    ProblemBuffers& buffers = problem(request.time->problem);
+    const Sampler::Candidate candidate{&problem(request.time->problem), &launches, 1, request.time->restore};
     bool launched = false;
     for (const ProblemLaunch& verified : request.verify) launched = launched || verified.problem == request.time->problem;
     if (!launched) {
       stage("warm up");
-      for (int i = 0; i < kWarmUpSamples; ++i) sampler().sample({{&buffers, &launches, 1}}, request.timing.cache);
+      for (int i = 0; i < kWarmUpSamples; ++i) sampler().sample({candidate}, request.timing.cache);
     }
-    reply.timing = sampler().measure(buffers, launches, request.timing, [&] { stage("time"); });
+    reply.timing = sampler().measure(candidate, request.timing, [&] { stage("time"); });
     if (reply.timing->abandoned) reply.outcome = Outcome::abandoned;
   }
 

@@ -37,11 +37,8 @@ class ProblemBuffers {
   ProblemBuffers(const ProblemSetup& setup, cudaStream_t stream);
 
   const std::string& display() const { return setup_.display; }
-  // inout arguments must be made anew before each launch.
-  bool needs_restore() const { return has_inout_; }
-
   // Two runs from differently poisoned outputs, and all checks; one synchronisation. Throws CudaError.
-  Verdict verify(const PreparedLaunches& launches);
+  Verdict verify(const PreparedLaunches& launches, bool nondeterministic);
 
   // Makes the inout arguments of run 0 anew.
   void restore_inout();
@@ -85,7 +82,6 @@ class ProblemBuffers {
   cudaStream_t stream_;
   std::vector<Bound> arguments_;
   std::vector<RangeName> range_names_;
-  bool has_inout_ = false;
   std::shared_ptr<LoadedKernel> reference_;
   std::uint64_t reference_sum_ = 0;
 

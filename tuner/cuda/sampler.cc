@@ -42,7 +42,7 @@ void Sampler::ensure_events(std::size_t count) {
 }
 
 void Sampler::queue_sample(const Candidate& candidate, CacheMode cache, std::size_t event) {
-  if (candidate.problem->needs_restore()) candidate.problem->restore_inout();
+  if (candidate.restore) candidate.problem->restore_inout();
   if (cache == CacheMode::cold) {
     queue_read(flush_.get(), flush_bytes_, static_cast<std::uint64_t*>(sink_.get()), stream_);
   } else {
@@ -68,16 +68,14 @@ std::vector<double> Sampler::sample(const std::vector<Candidate>& order, CacheMo
 }
 
 std::int64_t Sampler::launches_per_sample(const Candidate& candidate, CacheMode cache) {
-  if (cache == CacheMode::cold || candidate.problem->needs_restore()) return 1;
+  if (cache == CacheMode::cold || candidate.restore) return 1;
   const double once_us = std::max(sample({candidate}, cache).front(), 0.5);
   return std::clamp(static_cast<std::int64_t>(std::ceil(kWarmSampleUs / once_us)), std::int64_t{1}, kMostLaunchesPerSample);
 }
 
-Timing Sampler::measure(ProblemBuffers& problem, const PreparedLaunches& launches, const TimingPlan& plan,
-                        const std::function<void()>& stage) {
+Timing Sampler::measure(Candidate candidate, const TimingPlan& plan, const std::function<void()>& stage) {
   const auto start = std::chrono::steady_clock::now();
   stage();
-  Candidate candidate{&problem, &launches, 1};
   candidate.launches_per_sample = launches_per_sample(candidate, plan.cache);
 
   Timing timing;

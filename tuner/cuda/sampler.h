@@ -30,6 +30,7 @@ class Sampler {
     ProblemBuffers* problem;
     const PreparedLaunches* launches;
     std::int64_t launches_per_sample = 1;
+    bool restore = false;
   };
   std::vector<double> sample(const std::vector<Candidate>& order, CacheMode cache);
 
@@ -38,7 +39,7 @@ class Sampler {
 
   // Adaptive: batches of samples until the median's 95 % interval is narrow enough, or a limit of the plan is reached, or (from
   // min_samples on) the interval lies above plan.abandon_above_us. `stage` is called before each batch.
-  Timing measure(ProblemBuffers& problem, const PreparedLaunches& launches, const TimingPlan& plan, const std::function<void()>& stage);
+  Timing measure(Candidate candidate, const TimingPlan& plan, const std::function<void()>& stage);
 
  private:
   void queue_sample(const Candidate& candidate, CacheMode cache, std::size_t event);

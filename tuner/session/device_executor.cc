@@ -265,10 +265,8 @@ struct DeviceExecutor::Impl {
     const Job& job = jobs.at(order);
     RunRequest request;
     request.id = order;
-    for (const auto& applicable : job.candidate.verify) {
-      request.verify.push_back({applicable.problem, {{job.compiled.artifact, job.compiled.symbol, applicable.launch}}});
-    }
-    request.time = ProblemLaunch{0, {{job.compiled.artifact, job.compiled.symbol, job.candidate.launch}}};
+    for (const auto& applicable : job.candidate.verify) request.verify.push_back(applicable.with(job.compiled));
+    request.time = request.verify.back();  // the tuned problem is the last
     request.timing = timing_plan(identity.device.kind, options.cache);
     if (job.proposal.may_abandon && best_us > 0) request.timing.abandon_above_us = best_us * kAbandonMultiple;
     const double timing_s = request.timing.max_seconds;
@@ -378,7 +376,7 @@ struct DeviceExecutor::Impl {
     std::vector<FinalistCandidate> candidates;
     for (std::size_t i = 0; i < configurations.size(); ++i) {
       if (replies[i].outcome != Outcome::ok) continue;
-      candidates.push_back({configurations[i], {replies[i].artifact, replies[i].symbol, plan->candidate(configurations[i]).launch}});
+      candidates.push_back({configurations[i], plan->candidate(configurations[i]).verify.back().with(replies[i])});
     }
     return candidates;
   }

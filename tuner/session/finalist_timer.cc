@@ -114,7 +114,7 @@ class FinalistTimer {
     request.samples = timing_.samples;
     request.max_seconds = kMaxSeconds;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
-      request.candidates.push_back({0, {candidates[rotated(i, process, candidates.size())].launch}});
+      request.candidates.push_back(candidates[rotated(i, process, candidates.size())].launch);
     }
     return request;
   }

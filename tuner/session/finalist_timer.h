@@ -13,7 +13,7 @@ namespace tunebook {
 
 struct FinalistCandidate {
   Configuration configuration;
-  KernelLaunch launch;              // on the tuned problem, number 0 of the setup
+  ProblemLaunch launch;             // on the tuned problem, number 0 of the setup
 };
 
 struct FinalistTiming {

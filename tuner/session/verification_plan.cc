@@ -1,5 +1,7 @@
 #include "session/verification_plan.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/error.h"
@@ -24,6 +26,8 @@ std::uint64_t argument_seed(std::uint64_t seed, const Problem& problem, const st
 
 VerificationPlan::VerificationPlan(const KernelTemplate& kernel, const Problem& tuned, const Device& device, std::uint64_t seed)
     : kernel_(kernel), device_(device) {
+  has_inout_ = std::any_of(kernel.spec.arguments.begin(), kernel.spec.arguments.end(),
+                           [](const Argument& argument) { return argument.pointer && argument.access == Argument::Access::inout; });
   std::vector<Problem> problems = kernel.spec.verify_problems(tuned);
   problems.insert(problems.begin(), tuned);
   for (Problem& problem : problems) {
@@ -89,16 +93,21 @@ SetupRequest VerificationPlan::setup(const CompileReply& reference, bool tuned_o
     setup.display = entry.problem.display();
     setup.arguments = entry.arguments;
     setup.reference = {reference.artifact, reference.symbol, entry.reference_launch};
-    if (!kernel_.spec.nondeterministic.empty()) {
-      try {
-        setup.nondeterministic = kernel_.spec.nondeterministic.evaluate_bool(entry.scope);
-      } catch (const ExpressionError& error) {
-        throw InputError(fmt::format("kernel {}: /nondeterministic: column {}: {}", kernel_.spec.name, error.column, error.what()));
-      }
-    }
     request.problems.push_back(std::move(setup));
   }
   return request;
+}
+
+ProblemLaunch VerificationPlan::Candidate::Applicable::with(const CompileReply& compiled) const {
+  return {problem, {{compiled.artifact, compiled.symbol, launch}}, nondeterministic, restore};
+}
+
+bool VerificationPlan::holds(const Expression& expression, const KernelSpec::Scope& scope, const char* key) const {
+  try {
+    return expression.evaluate_bool(scope);
+  } catch (const ExpressionError& error) {
+    throw InputError(fmt::format("kernel {}: /{}: column {}: {}", kernel_.spec.name, key, error.column, error.what()));
+  }
 }
 
 VerificationPlan::Candidate VerificationPlan::candidate(const Configuration& configuration) const {
@@ -152,7 +161,10 @@ VerificationPlan::Candidate VerificationPlan::candidate(const Configuration& con
       candidate.launch = launch;
       candidate.static_shared_bytes = static_shared;
     }
-    candidate.verify.push_back({static_cast<std::int64_t>(i), launch});
+    VerificationPlan::Candidate::Applicable applicable{static_cast<std::int64_t>(i), launch};
+    applicable.nondeterministic = !spec.nondeterministic.empty() && holds(spec.nondeterministic, scope, "nondeterministic");
+    applicable.restore = has_inout_ && (spec.restore.empty() || holds(spec.restore, scope, "restore"));
+    candidate.verify.push_back(applicable);
   }
   return candidate;
 }

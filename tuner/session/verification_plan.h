@@ -27,6 +27,9 @@ class VerificationPlan {
     struct Applicable {
       std::int64_t problem;
       LaunchShape launch;
+      bool nondeterministic = false;
+      bool restore = false;
+      ProblemLaunch with(const CompileReply& compiled) const;
     };
     std::vector<Applicable> verify;        // small problems first, the tuned one last
     std::int64_t skipped_problems = 0;     // excluded by the constraints or the launch limits
@@ -46,7 +49,10 @@ class VerificationPlan {
   };
   std::vector<ArgumentSetup> evaluate_arguments(const Entry& entry, std::uint64_t seed) const;
 
+  bool holds(const Expression& expression, const KernelSpec::Scope& scope, const char* key) const;
+
   const KernelTemplate& kernel_;
+  bool has_inout_ = false;
   Device device_;
   std::vector<Entry> problems_;
 };

@@ -115,7 +115,7 @@ std::optional<std::int64_t> reply_id(const Reply& reply) {
 
 // Whether `reply` is of the type that a request (by its index in the variant) asks for.
 bool answers(const Reply& reply, std::size_t request_index) {
-  static_assert(std::variant_size_v<Request> == 4 && std::is_same_v<std::variant_alternative_t<1, Reply>, CompileReply>);
+  static_assert(std::variant_size_v<Request> == 5 && std::is_same_v<std::variant_alternative_t<1, Reply>, CompileReply>);
   return reply.index() == request_index + 1;  // Hello comes first in Reply, then the answers in order
 }
 

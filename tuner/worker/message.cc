@@ -90,11 +90,12 @@ Instantiation decode_instantiation(const ObjectReader& reader) {
 }
 
 json encode_fill(const Fill& fill) {
-  return {{"kind", word_of(kFillKinds, fill.kind)}, {"low", fill.low}, {"high", fill.high}, {"text", fill.text}};
+  return {{"kind", word_of(kFillKinds, fill.kind)}, {"low", fill.low}, {"high", fill.high}, {"special", fill.special}, {"text", fill.text}};
 }
 
 Fill decode_fill(const ObjectReader& reader) {
-  return {reader.word("kind", kFillKinds), reader.finite("low"), reader.finite("high"), reader.text("text")};
+  return {reader.word("kind", kFillKinds), reader.finite("low"), reader.finite("high"),
+          reader.text("text"), static_cast<unsigned>(reader.unsigned_integer("special"))};
 }
 
 json encode_argument(const ArgumentSetup& argument) {
@@ -144,21 +145,24 @@ json encode_problem(const ProblemSetup& problem) {
   return {{"problem", problem.problem},
           {"display", problem.display},
           {"arguments", encode_all(problem.arguments, encode_argument)},
-          {"reference", encode_launch(problem.reference)},
-          {"nondeterministic", problem.nondeterministic}};
+          {"reference", encode_launch(problem.reference)}};
 }
 
 ProblemSetup decode_problem(const ObjectReader& reader) {
   return {reader.count("problem"), reader.text("display"), reader.objects("arguments", decode_argument),
-          decode_launch(reader.object("reference")), reader.boolean("nondeterministic")};
+          decode_launch(reader.object("reference"))};
 }
 
 json encode_problem_launch(const ProblemLaunch& launch) {
-  return {{"problem", launch.problem}, {"launches", encode_all(launch.launches, encode_launch)}};
+  return {{"problem", launch.problem},
+          {"launches", encode_all(launch.launches, encode_launch)},
+          {"nondeterministic", launch.nondeterministic},
+          {"restore", launch.restore}};
 }
 
 ProblemLaunch decode_problem_launch(const ObjectReader& reader) {
-  return {reader.count("problem"), reader.objects("launches", decode_launch)};
+  return {reader.count("problem"), reader.objects("launches", decode_launch), reader.boolean("nondeterministic"),
+          reader.boolean("restore")};
 }
 
 json encode_plan(const TimingPlan& plan) {
@@ -167,7 +171,8 @@ json encode_plan(const TimingPlan& plan) {
           {"max_samples", plan.max_samples},
           {"max_seconds", plan.max_seconds},
           {"target_relative_width", plan.target_relative_width},
-          {"abandon_above_us", plan.abandon_above_us}};
+          {"abandon_above_us", plan.abandon_above_us},
+          {"energy_seconds", plan.energy_seconds}};
 }
 
 TimingPlan decode_plan(const ObjectReader& reader) {
@@ -178,20 +183,66 @@ TimingPlan decode_plan(const ObjectReader& reader) {
   plan.max_seconds = reader.at_least_zero("max_seconds");
   plan.target_relative_width = reader.at_least_zero("target_relative_width");
   plan.abandon_above_us = reader.at_least_zero("abandon_above_us");
+  plan.energy_seconds = reader.at_least_zero("energy_seconds");
   return plan;
 }
 
+void put(json& result, const char* name, const std::optional<double>& value) {
+  if (value) result[name] = *value;
+}
+
+std::optional<double> read_optional(const ObjectReader& reader, const char* name) {
+  return reader.has(name) ? std::optional<double>(reader.finite(name)) : std::nullopt;
+}
+
+json encode_conditions(const Conditions& conditions) {
+  json result = {{"throttled", conditions.throttled}, {"retaken_batches", conditions.retaken_batches}};
+  put(result, "sm_clock_mhz", conditions.sm_clock_mhz);
+  put(result, "memory_clock_mhz", conditions.memory_clock_mhz);
+  put(result, "temperature_c", conditions.temperature_c);
+  put(result, "power_w", conditions.power_w);
+  return result;
+}
+
+Conditions decode_conditions(const ObjectReader& reader) {
+  return {read_optional(reader, "sm_clock_mhz"),  read_optional(reader, "memory_clock_mhz"),
+          read_optional(reader, "temperature_c"), read_optional(reader, "power_w"),
+          reader.text("throttled"),               reader.count("retaken_batches")};
+}
+
 json encode_timing(const Timing& timing) {
-  return {{"samples_us", timing.samples_us},
-          {"launches_per_sample", timing.launches_per_sample},
-          {"method", timing.method},
-          {"abandoned", timing.abandoned},
-          {"seconds", timing.seconds}};
+  json result = {{"samples_us", timing.samples_us},
+                 {"launches_per_sample", timing.launches_per_sample},
+                 {"method", timing.method},
+                 {"abandoned", timing.abandoned},
+                 {"launch_us", timing.launch_us},
+                 {"conditions", encode_conditions(timing.conditions)},
+                 {"seconds", timing.seconds}};
+  put(result, "energy_j", timing.energy_j);
+  return result;
 }
 
 Timing decode_timing(const ObjectReader& reader) {
-  return {reader.finite_numbers("samples_us"), reader.count("launches_per_sample"), reader.text("method"),
-          reader.boolean("abandoned"), reader.at_least_zero("seconds")};
+  Timing timing;
+  timing.samples_us = reader.finite_numbers("samples_us");
+  timing.launches_per_sample = reader.count("launches_per_sample");
+  timing.method = reader.text("method");
+  timing.abandoned = reader.boolean("abandoned");
+  timing.launch_us = reader.at_least_zero("launch_us");
+  timing.conditions = decode_conditions(reader.object("conditions"));
+  timing.energy_j = read_optional(reader, "energy_j");
+  timing.seconds = reader.at_least_zero("seconds");
+  return timing;
+}
+
+json encode_ceiling(const Ceiling& ceiling) {
+  return {{"what", ceiling.what}, {"bytes", ceiling.bytes}, {"method", ceiling.method},
+          {"rate", ceiling.rate}, {"low", ceiling.low},     {"high", ceiling.high}};
+}
+
+Ceiling decode_ceiling(const ObjectReader& reader) {
+  return {reader.text("what"),           reader.count("bytes"),        reader.text("method"),
+          reader.at_least_zero("rate"), reader.at_least_zero("low"), reader.at_least_zero("high")};
 }
 
 json encode_verification(const Verification& verification) {
@@ -253,12 +304,25 @@ json encode_message(const InterleaveRequest& request) {
           {"candidates", encode_all(request.candidates, encode_problem_launch)},
           {"samples", request.samples},
           {"max_seconds", request.max_seconds},
-          {"cache", word_of(kCacheModes, request.cache)}};
+          {"cache", word_of(kCacheModes, request.cache)},
+          {"energy_seconds", request.energy_seconds}};
 }
 
 InterleaveRequest decode_interleave_request(const ObjectReader& reader) {
   return {reader.integer("id"), reader.objects("candidates", decode_problem_launch), reader.count("samples"),
-          reader.at_least_zero("max_seconds"), reader.word("cache", kCacheModes)};
+          reader.at_least_zero("max_seconds"), reader.word("cache", kCacheModes), reader.at_least_zero("energy_seconds")};
+}
+
+json encode_message(const CalibrateRequest& request) {
+  return {{"type", "calibrate"},
+          {"id", request.id},
+          {"cache", word_of(kCacheModes, request.cache)},
+          {"bytes", request.bytes},
+          {"arithmetic", request.arithmetic}};
+}
+
+CalibrateRequest decode_calibrate_request(const ObjectReader& reader) {
+  return {reader.integer("id"), reader.word("cache", kCacheModes), reader.counts("bytes"), reader.boolean("arithmetic")};
 }
 
 json encode_message(const Hello& hello) {
@@ -368,6 +432,19 @@ InterleaveReply decode_interleave_reply(const ObjectReader& reader) {
           reader.objects("timings", decode_timing)};
 }
 
+json encode_message(const CalibrateReply& reply) {
+  return {{"type", "calibrate"},
+          {"id", reply.id},
+          {"outcome", std::string(outcome_name(reply.outcome))},
+          {"message", reply.message},
+          {"ceilings", encode_all(reply.ceilings, encode_ceiling)}};
+}
+
+CalibrateReply decode_calibrate_reply(const ObjectReader& reader) {
+  return {reader.integer("id"), read_outcome(reader, "outcome"), reader.text("message"),
+          reader.objects("ceilings", decode_ceiling)};
+}
+
 json encode_message(const Stage& stage) { return {{"type", "stage"}, {"id", stage.id}, {"what", stage.what}}; }
 
 Stage decode_stage(const ObjectReader& reader) { return {reader.integer("id"), reader.text("what")}; }
@@ -391,6 +468,7 @@ Request decode_request(const json& message) {
   if (type == "setup") return decode_setup_request(reader);
   if (type == "run") return decode_run_request(reader);
   if (type == "interleave") return decode_interleave_request(reader);
+  if (type == "calibrate") return decode_calibrate_request(reader);
   throw ProtocolError(fmt::format("message: \"{}\" is not a type of request", type));
 }
 
@@ -402,6 +480,7 @@ Reply decode_reply(const json& message) {
   if (type == "setup") return decode_setup_reply(reader);
   if (type == "run") return decode_run_reply(reader);
   if (type == "interleave") return decode_interleave_reply(reader);
+  if (type == "calibrate") return decode_calibrate_reply(reader);
   if (type == "stage") return decode_stage(reader);
   throw ProtocolError(fmt::format("message: \"{}\" is not a type of reply", type));
 }

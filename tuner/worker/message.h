@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/ceiling.h"
 #include "core/device.h"
 #include "core/dtype.h"
 #include "core/launch_plan.h"
@@ -21,7 +22,7 @@
 
 namespace tunebook {
 
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 
 enum class WorkerRole { compiler, runner };
 
@@ -83,7 +84,6 @@ struct ProblemSetup {
   std::string display;                 // for messages: "m=1,n=33,k=7,dtype=f32"
   std::vector<ArgumentSetup> arguments;
   KernelLaunch reference;
-  bool nondeterministic = false;       // run-to-run equality is not asked
 };
 struct SetupRequest {
   std::int64_t id = 0;
@@ -105,11 +105,14 @@ struct TimingPlan {
   double max_seconds = 0.5;            // of sampling, warm-up and flushing included
   double target_relative_width = 0.02; // of the median's 95 % interval
   double abandon_above_us = 0;         // 0: never. Give up once the interval lies above this
+  double energy_seconds = 0;           // 0: no energy is measured. Else repeat for at least this long between two readings
 };
 
 struct ProblemLaunch {
   std::int64_t problem = 0;
   std::vector<KernelLaunch> launches;  // in order; one today
+  bool nondeterministic = false;       // run-to-run equality is not asked
+  bool restore = false;                // inout arguments must be made anew before each launch
 };
 
 // Verify on each of `verify` in turn (two runs with different poison), then time `time` if given.
@@ -120,11 +123,21 @@ struct RunRequest {
   TimingPlan timing;
 };
 
+// What the device was doing while times were taken (NVML): medians over the batches that were kept. Empty where not read.
+struct Conditions {
+  std::optional<double> sm_clock_mhz, memory_clock_mhz, temperature_c, power_w;
+  std::string throttled;               // reasons seen in batches that were kept all the same: "power cap, thermal"
+  std::int64_t retaken_batches = 0;    // thrown away because the device was throttled
+};
+
 struct Timing {
-  std::vector<double> samples_us;      // one per launch or per batch divided by its launches
+  std::vector<double> samples_us;      // of one launch: a sample's time less launch_us, divided by its launches
   std::int64_t launches_per_sample = 1;
-  std::string method;                  // "cold/1": cache mode and the version of the measuring code
+  std::string method;                  // "cold/2": cache mode and the version of the measuring code
   bool abandoned = false;
+  double launch_us = 0;                // what one launch of an empty kernel takes, measured the same way; not in samples_us
+  Conditions conditions;
+  std::optional<double> energy_j;      // of one launch; only if asked for and the device counts it
   double seconds = 0;                  // wall time of the timing step
 };
 
@@ -156,6 +169,7 @@ struct InterleaveRequest {
   std::int64_t samples = 10;           // each
   double max_seconds = 5;
   CacheMode cache = CacheMode::cold;
+  double energy_seconds = 0;           // each; 0: no energy is measured
 };
 struct InterleaveReply {
   std::int64_t id = 0;
@@ -164,9 +178,23 @@ struct InterleaveReply {
   std::vector<Timing> timings;         // per candidate
 };
 
+// Measures the device's ceilings: bandwidths at each of `bytes` by the method of `cache`, and arithmetic peaks.
+struct CalibrateRequest {
+  std::int64_t id = 0;
+  CacheMode cache = CacheMode::cold;
+  std::vector<std::int64_t> bytes;     // moved by one launch, reads and writes together
+  bool arithmetic = true;
+};
+struct CalibrateReply {
+  std::int64_t id = 0;
+  Outcome outcome = Outcome::ok;
+  std::string message;
+  std::vector<Ceiling> ceilings;
+};
+
 // {"type": "compile", ...}; decode_* throw ProtocolError for anything malformed.
-using Request = std::variant<CompileRequest, SetupRequest, RunRequest, InterleaveRequest>;
-using Reply = std::variant<Hello, CompileReply, SetupReply, RunReply, InterleaveReply, Stage>;
+using Request = std::variant<CompileRequest, SetupRequest, RunRequest, InterleaveRequest, CalibrateRequest>;
+using Reply = std::variant<Hello, CompileReply, SetupReply, RunReply, InterleaveReply, CalibrateReply, Stage>;
 nlohmann::json encode(const Request& request);
 nlohmann::json encode(const Reply& reply);
 Request decode_request(const nlohmann::json& json);

@@ -111,6 +111,15 @@ std::array<std::int64_t, 3> ObjectReader::sizes(const char* name) const {
   return result;
 }
 
+std::vector<std::int64_t> ObjectReader::counts(const char* name) const {
+  std::vector<std::int64_t> result;
+  for (const nlohmann::json& value : array(name)) {
+    if (!fits_int64(value) || value.get<std::int64_t>() < 0) fail(name, "has an element that is no count");
+    result.push_back(value.get<std::int64_t>());
+  }
+  return result;
+}
+
 std::vector<std::string> ObjectReader::texts(const char* name) const {
   std::vector<std::string> result;
   for (const nlohmann::json& element : array(name)) {

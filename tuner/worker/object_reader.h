@@ -36,6 +36,7 @@ class ObjectReader {
   std::vector<std::string> texts(const char* name) const;
   std::vector<std::pair<std::string, std::string>> text_pairs(const char* name) const;  // [["a", "b"], ...]
   std::vector<double> finite_numbers(const char* name) const;
+  std::vector<std::int64_t> counts(const char* name) const;  // integers >= 0
 
   // A word out of a table of {word, value} pairs.
   template <typename Table>

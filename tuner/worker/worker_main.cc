@@ -197,6 +197,8 @@ void serve_runner(int fd, RunnerBackend& backend) {
             return backend.run(any, stage);
           } else if constexpr (std::is_same_v<Type, InterleaveRequest>) {
             return backend.interleave(any, stage);
+          } else if constexpr (std::is_same_v<Type, CalibrateRequest>) {
+            return backend.calibrate(any, stage);
           } else {
             throw ProtocolError("a runner was asked to compile");
           }

@@ -29,6 +29,7 @@ class RunnerBackend {
   virtual SetupReply setup(const SetupRequest& request, const StageCallback& stage) = 0;
   virtual RunReply run(const RunRequest& request, const StageCallback& stage) = 0;
   virtual InterleaveReply interleave(const InterleaveRequest& request, const StageCallback& stage) = 0;
+  virtual CalibrateReply calibrate(const CalibrateRequest& request, const StageCallback& stage) = 0;
 };
 
 struct BackendFactory {
