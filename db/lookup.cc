@@ -57,7 +57,7 @@ struct Lookup::Impl {
       : brought_spec(parse_brought_spec(options.spec_json)) {
     if (options.no_book) {
       empty_book = std::make_unique<sqlite::Database>("(no book)", sqlite::Database::Mode::in_memory);
-      migrate(*empty_book, migrations());
+      migrate(*empty_book, book_schema());
     } else {
       reader.emplace(book_path);
     }

@@ -10,10 +10,11 @@
 
 namespace tunebook {
 
-std::span<const Migration> migrations() {
-  static const std::array<Migration, 1> steps = {Migration{1, kSchemaSql}};
-  static_assert(steps.size() == kSchemaVersion);
-  return steps;
+const Schema& book_schema() {
+  static const std::array<Migration, 1> steps = {Migration{2, kMigration2Sql}};
+  static_assert(steps.size() + 1 == kSchemaVersion);
+  static const Schema schema{kSchemaVersion, kSchemaSql, steps};
+  return schema;
 }
 
 namespace {
@@ -45,21 +46,23 @@ std::int64_t check_book(sqlite::Database& database, std::int64_t newest) {
   return version;
 }
 
-void migrate(sqlite::Database& database, std::span<const Migration> steps) {
-  const std::int64_t newest = steps.back().version;
-  if (check_book(database, newest) == newest) {
+void migrate(sqlite::Database& database, const Schema& schema) {
+  if (check_book(database, schema.version) == schema.version) {
     return;
   }
   sqlite::in_transaction(database, sqlite::Transaction::Kind::write, [&] {
     // Looked at again under the lock: another program may have done it meanwhile.
-    const std::int64_t version = check_in_transaction(database, newest);
-    for (const Migration& step : steps) {
-      if (step.version > version) {
+    const std::int64_t version = check_in_transaction(database, schema.version);
+    if (version == 0) {
+      database.execute(schema.sql);
+    }
+    for (const Migration& step : schema.steps) {
+      if (version > 0 && step.version > version) {
         database.execute(step.sql);
       }
     }
     database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
-    database.execute(fmt::format("PRAGMA user_version = {}", newest).c_str());
+    database.execute(fmt::format("PRAGMA user_version = {}", schema.version).c_str());
   });
 }
 

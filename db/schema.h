@@ -5,9 +5,11 @@
 namespace tunebook {
 
 inline constexpr std::int64_t kApplicationId = 0x54424f4b;  // "TBOK" in the SQLite header: this file is a Tunebook book
-inline constexpr std::int64_t kSchemaVersion = 1;           // user_version of the books this program writes
+inline constexpr std::int64_t kSchemaVersion = 2;           // user_version of the books this program writes
 
-// db/schema.sql: the book of version 1, made by the first migration.
+// db/schema.sql: a new book, of version kSchemaVersion.
 extern const char* const kSchemaSql;
+// db/migration_2.sql: from version 1 to version 2.
+extern const char* const kMigration2Sql;
 
 }  // namespace tunebook

@@ -1,4 +1,4 @@
--- The book of Tunebook, version 1: what was tried, on what, and what came out of it.
+-- The book of Tunebook, version 2: what was tried, on what, and what came out of it.
 --
 -- Habits of this file:
 --  * every table is STRICT; times, sizes and rates have their unit in the column name;
@@ -99,17 +99,23 @@ CREATE TABLE trial (
   blocks_per_sm INTEGER,
   -- Verification.
   verified_problems INTEGER NOT NULL,
+  skipped_problems INTEGER NOT NULL DEFAULT 0,  -- verify problems that the configuration's constraints exclude
   verify_max_error REAL,                -- NULL: not a number
-  -- Times of one launch.
+  -- Times of one launch, without what launching itself costs (launch_us).
   median_us REAL,
   min_us REAL,
   ci_low_us REAL,
   ci_high_us REAL,
   samples_us BLOB NOT NULL,             -- little-endian f64
   launches_per_sample INTEGER NOT NULL,
+  launch_us REAL NOT NULL DEFAULT 0,
+  energy_j REAL,                        -- of one launch; NULL: not measured
   sm_clock_mhz REAL,                    -- while timing; NULL: not read
   memory_clock_mhz REAL,
   temperature_c REAL,
+  power_w REAL,
+  throttled TEXT NOT NULL DEFAULT '',   -- why the device held back while samples were taken that were kept all the same
+  retaken_batches INTEGER NOT NULL DEFAULT 0,
   -- What the trial cost.
   compile_seconds REAL,
   verify_seconds REAL,
@@ -125,12 +131,13 @@ CREATE TABLE winner (
   session_id INTEGER NOT NULL REFERENCES session (id),
   trial_id INTEGER REFERENCES trial (id),
   configuration_id INTEGER NOT NULL REFERENCES configuration (id),
-  objective TEXT NOT NULL,              -- "time"
+  objective TEXT NOT NULL,              -- "time", "energy"
   median_us REAL NOT NULL,
   ci_low_us REAL NOT NULL,
   ci_high_us REAL NOT NULL,
   gflops REAL,
   gbps REAL,
+  energy_j REAL,                        -- of one launch; NULL: not measured
   registers INTEGER,                    -- per thread; NULL: not known
   shared_bytes INTEGER,                 -- static and dynamic, per block; NULL: not known
   recorded_utc TEXT NOT NULL
@@ -149,8 +156,35 @@ CREATE TABLE finalist (
   in_tie_set INTEGER NOT NULL CHECK (in_tie_set IN (0, 1)),
   registers INTEGER,
   shared_bytes INTEGER,
+  energy_j REAL,                        -- of one launch; NULL: not measured
+  sanitizer TEXT NOT NULL DEFAULT '',   -- "": not run; "clean"; else what was found
   PRIMARY KEY (winner_id, place)
 ) STRICT, WITHOUT ROWID;
+
+-- What a profiler counted for the kernel of a trial.
+CREATE TABLE profile (
+  id INTEGER PRIMARY KEY,
+  trial_id INTEGER NOT NULL REFERENCES trial (id),
+  tool TEXT NOT NULL,                   -- "ncu 2025.3.0"
+  json TEXT NOT NULL,                   -- metric -> number
+  recorded_utc TEXT NOT NULL
+) STRICT;
+CREATE INDEX profile_by_trial ON profile (trial_id);
+
+-- The measured limits of a device. Those of one calibration have the same recorded_utc; the newest of (what, bytes, method) counts.
+CREATE TABLE ceiling (
+  id INTEGER PRIMARY KEY,
+  device_id INTEGER NOT NULL REFERENCES device (id),
+  environment_id INTEGER NOT NULL REFERENCES environment (id),
+  what TEXT NOT NULL,                   -- "copy", "read", "write" in GB/s; "fma_f32", ... in GFLOP/s
+  bytes INTEGER NOT NULL,               -- moved by one launch; 0: arithmetic
+  method TEXT NOT NULL,
+  rate REAL NOT NULL,
+  rate_low REAL NOT NULL,               -- 95 % interval
+  rate_high REAL NOT NULL,
+  recorded_utc TEXT NOT NULL
+) STRICT;
+CREATE INDEX ceiling_by_device ON ceiling (device_id);
 
 -- Winners are appended, never overwritten. REPLACE would delete without firing a delete trigger, hence the insert triggers.
 CREATE TRIGGER winner_no_update BEFORE UPDATE ON winner

@@ -82,7 +82,7 @@ sqlite::Database& prepare_book(sqlite::Database& database) {
     database.execute("PRAGMA wal_autocheckpoint = 4000");
     database.execute("PRAGMA journal_size_limit = 33554432");
     database.execute("PRAGMA cache_size = -16000");
-    migrate(database, migrations());
+    migrate(database, book_schema());
   });
   return database;
 }
@@ -98,7 +98,8 @@ Store::Impl::Impl(const std::filesystem::path& book_path)
                  fmt::format("SELECT {} FROM trial WHERE key = ? AND reused = 0 ORDER BY id DESC LIMIT 2", kTrialColumns)),
       insert_trial(database,
                    fmt::format("INSERT INTO trial (key, session_id, configuration_id, environment_id, recorded_utc, {}) "
-                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                               "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                               "?, ?, ?, ?, ?, ?, ?, ?, ?)",
                                kTrialColumns)),
       has_proposal(database, "SELECT 1 FROM trial WHERE session_id = ? AND proposal = ? AND configuration_id = ? LIMIT 1") {}
 

@@ -10,6 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/ceiling.h"
+#include "core/conditions.h"
 #include "core/device.h"
 #include "core/outcome.h"
 #include "core/problem.h"
@@ -42,7 +44,11 @@ struct TrialRecord {
   std::optional<double> ci_low_us, ci_high_us;
   std::vector<double> samples_us;
   std::int64_t launches_per_sample = 1;
+  double launch_us = 0;        // what launching costs; not in the times
+  Conditions conditions;       // while timing
+  std::optional<double> energy_j;  // of one launch
   std::int64_t verified_problems = 0;
+  std::int64_t skipped_problems = 0;  // verify problems that the configuration's constraints exclude
   double verify_max_error = 0;
   double compile_seconds = 0, verify_seconds = 0, time_seconds = 0;
   bool reused = false;         // found in the book, not run in this session
@@ -67,16 +73,28 @@ struct FinalistRecord {
   std::vector<double> process_medians_us;
   double median_us = 0, ci_low_us = 0, ci_high_us = 0;
   bool in_tie_set = false;
+  std::optional<double> energy_j;  // of one launch
+  std::string sanitizer;       // "": not run; "clean"; else what was found
   std::int64_t registers = -1, shared_bytes = -1;
 };
 
 struct WinnerRecord {
   std::string session_id;
   Configuration configuration;
+  std::string objective = "time";  // "time", "energy"
   double median_us = 0, ci_low_us = 0, ci_high_us = 0;
   std::optional<double> gflops, gbps;
+  std::optional<double> energy_j;  // of one launch
   std::vector<FinalistRecord> finalists;  // the winner first
   std::int64_t tie_set_size() const;
+};
+
+// What a profiler counted for a trial's kernel.
+struct ProfileRecord {
+  std::int64_t order = 0;      // of the trial in its session
+  std::string tool;            // "ncu 2025.3.0"
+  nlohmann::json metrics;      // name -> number
+  std::string recorded_utc;    // set when read
 };
 
 // The working book, read-write: WAL mode, created with its folder if missing. Every public call is one transaction, repeated
@@ -113,7 +131,16 @@ class Store {
   std::vector<std::pair<Outcome, std::int64_t>> session_outcomes(const std::string& session_id) const;
   std::optional<WinnerRecord> session_winner(const std::string& session_id) const;
   // The winner that a lookup would give for exactly this context's kernel hash, device, method and problem.
-  std::optional<WinnerRecord> standing_winner(const TrialContext& context, const Problem& problem) const;
+  std::optional<WinnerRecord> standing_winner(const TrialContext& context, const Problem& problem,
+                                              const std::string& objective = "time") const;
+
+  // Of the session's newest trial of `profile.order`; throws InputError if it has none.
+  void record_profile(const std::string& session_id, const ProfileRecord& profile);
+  std::vector<ProfileRecord> session_profiles(const std::string& session_id) const;  // by order, then time
+
+  // One calibration of a device. Reading gives the newest of each (what, bytes, method), bandwidths by size.
+  void record_ceilings(const Device& device, const nlohmann::json& environment, const std::vector<Ceiling>& ceilings);
+  std::vector<Ceiling> ceilings(const Device& device) const;
 
   // PRAGMA integrity_check, foreign keys, counts; for `doctor`. Empty problems: sound.
   struct Health {

@@ -16,8 +16,9 @@ namespace tunebook {
 inline constexpr const char* kTrialColumns =
     "proposal, origin, reused, outcome, message, registers, shared_static_bytes, shared_dynamic_bytes, spill_load_bytes, "
     "spill_store_bytes, stack_bytes, code_bytes, max_threads_per_block, blocks_per_sm, verified_problems, verify_max_error, "
-    "median_us, min_us, ci_low_us, ci_high_us, samples_us, launches_per_sample, compile_seconds, verify_seconds, time_seconds";
-inline constexpr int kTrialColumnCount = 25;
+    "median_us, min_us, ci_low_us, ci_high_us, samples_us, launches_per_sample, compile_seconds, verify_seconds, time_seconds, "
+    "skipped_problems, launch_us, energy_j, sm_clock_mhz, memory_clock_mhz, temperature_c, power_w, throttled, retaken_batches";
+inline constexpr int kTrialColumnCount = 34;
 
 // A SELECT's columns kTrialColumns from `column` on; the configuration is left empty.
 TrialRecord read_trial(const sqlite::Statement::Run& row, int column);

@@ -85,6 +85,15 @@ TrialRecord read_trial(const sqlite::Statement::Run& row, int column) {
   trial.compile_seconds = row.real(column + 22);
   trial.verify_seconds = row.real(column + 23);
   trial.time_seconds = row.real(column + 24);
+  trial.skipped_problems = row.integer(column + 25);
+  trial.launch_us = row.real(column + 26);
+  trial.energy_j = row.optional_real(column + 27);
+  trial.conditions.sm_clock_mhz = row.optional_real(column + 28);
+  trial.conditions.memory_clock_mhz = row.optional_real(column + 29);
+  trial.conditions.temperature_c = row.optional_real(column + 30);
+  trial.conditions.power_w = row.optional_real(column + 31);
+  trial.conditions.throttled = row.text(column + 32);
+  trial.conditions.retaken_batches = row.integer(column + 33);
   return trial;
 }
 
@@ -120,7 +129,7 @@ SessionRecord Store::Impl::read_session(std::int64_t session) {
 WinnerRecord Store::Impl::read_winner(std::int64_t winner_row, const std::vector<std::string>& order) {
   WinnerRecord winner;
   sqlite::Statement select(database,
-                           "SELECT session.uid, configuration.json, median_us, ci_low_us, ci_high_us, gflops, gbps FROM winner "
+                           "SELECT session.uid, configuration.json, median_us, ci_low_us, ci_high_us, gflops, gbps, objective, energy_j FROM winner "
                            "JOIN session ON session.id = session_id JOIN configuration ON configuration.id = configuration_id "
                            "WHERE winner.id = ?");
   sqlite::Statement::Run row = select.run(winner_row);
@@ -132,10 +141,12 @@ WinnerRecord Store::Impl::read_winner(std::int64_t winner_row, const std::vector
     winner.ci_high_us = row.real(4);
     winner.gflops = row.optional_real(5);
     winner.gbps = row.optional_real(6);
+    winner.objective = row.text(7);
+    winner.energy_j = row.optional_real(8);
   }
   sqlite::Statement finalists(database,
                               "SELECT configuration.json, process_medians_us, median_us, ci_low_us, ci_high_us, in_tie_set, "
-                              "registers, shared_bytes FROM finalist JOIN configuration ON configuration.id = configuration_id "
+                              "registers, shared_bytes, energy_j, sanitizer FROM finalist JOIN configuration ON configuration.id = configuration_id "
                               "WHERE winner_id = ? ORDER BY place");
   sqlite::Statement::Run each = finalists.run(winner_row);
   while (each.next()) {
@@ -148,6 +159,8 @@ WinnerRecord Store::Impl::read_winner(std::int64_t winner_row, const std::vector
     finalist.in_tie_set = each.integer(5) != 0;
     finalist.registers = each.optional_integer(6).value_or(-1);
     finalist.shared_bytes = each.optional_integer(7).value_or(-1);
+    finalist.energy_j = each.optional_real(8);
+    finalist.sanitizer = each.text(9);
     winner.finalists.push_back(std::move(finalist));
   }
   return winner;
@@ -239,22 +252,52 @@ std::optional<WinnerRecord> Store::session_winner(const std::string& session_id)
   });
 }
 
-std::optional<WinnerRecord> Store::standing_winner(const TrialContext& context, const Problem& problem) const {
+std::optional<WinnerRecord> Store::standing_winner(const TrialContext& context, const Problem& problem,
+                                                   const std::string& objective) const {
   return impl_->read([&]() -> std::optional<WinnerRecord> {
     sqlite::Statement select(impl_->database,
                              "SELECT max(winner.id), session.uid FROM session JOIN kernel ON kernel.id = kernel_id "
                              "JOIN device ON device.id = device_id JOIN problem ON problem.id = problem_id "
                              "JOIN winner ON winner.session_id = session.id "
                              "WHERE problem.hash = ? AND kernel.name = ? AND kernel.hash = ? AND device.key = ? AND method = ? "
-                             "AND objective = 'time' AND finished_utc IS NOT NULL "
+                             "AND objective = ? AND finished_utc IS NOT NULL "
                              "GROUP BY session.id ORDER BY finished_utc DESC, uid LIMIT 1");
     const Hash problem_hash = to_hash(content_hash(problem.canonical()));
     sqlite::Statement::Run row =
-        select.run(as_blob(problem_hash), context.kernel, context.kernel_hash, context.device.key(), context.method);
+        select.run(as_blob(problem_hash), context.kernel, context.kernel_hash, context.device.key(), context.method, objective);
     if (!row.next()) {
       return std::nullopt;
     }
     return impl_->read_winner(row.integer(0), impl_->parameter_order(row.text(1)));
+  });
+}
+
+std::vector<ProfileRecord> Store::session_profiles(const std::string& session_id) const {
+  return impl_->read([&] {
+    sqlite::Statement select(impl_->database,
+                             "SELECT proposal, tool, json, profile.recorded_utc FROM profile JOIN trial ON trial.id = trial_id "
+                             "WHERE session_id = ? ORDER BY proposal, profile.id");
+    std::vector<ProfileRecord> profiles;
+    sqlite::Statement::Run row = select.run(impl_->session_row(session_id));
+    while (row.next()) {
+      profiles.push_back({row.integer(0), row.text(1), nlohmann::json::parse(row.text(2)), row.text(3)});
+    }
+    return profiles;
+  });
+}
+
+std::vector<Ceiling> Store::ceilings(const Device& device) const {
+  return impl_->read([&] {
+    sqlite::Statement select(impl_->database,
+                             "SELECT what, bytes, method, rate, rate_low, rate_high FROM ceiling WHERE id IN "
+                             "(SELECT max(ceiling.id) FROM ceiling JOIN device ON device.id = device_id WHERE key = ? "
+                             "GROUP BY what, bytes, method) ORDER BY what, method, bytes");
+    std::vector<Ceiling> ceilings;
+    sqlite::Statement::Run row = select.run(device.key());
+    while (row.next()) {
+      ceilings.push_back({row.text(0), row.integer(1), row.text(2), row.real(3), row.real(4), row.real(5)});
+    }
+    return ceilings;
   });
 }
 

@@ -148,7 +148,9 @@ void Store::record_trial(const std::string& session_id, const TrialContext& cont
         known(needs.spill_store_bytes), known(needs.stack_bytes), known(needs.code_bytes), known(needs.max_threads_per_block),
         known(needs.blocks_per_sm), trial.verified_problems, trial.verify_max_error, trial.median_us, trial.min_us,
         trial.ci_low_us, trial.ci_high_us, sqlite::Blob{samples}, trial.launches_per_sample, trial.compile_seconds,
-        trial.verify_seconds, trial.time_seconds);
+        trial.verify_seconds, trial.time_seconds, trial.skipped_problems, trial.launch_us, trial.energy_j,
+        trial.conditions.sm_clock_mhz, trial.conditions.memory_clock_mhz, trial.conditions.temperature_c, trial.conditions.power_w,
+        trial.conditions.throttled, trial.conditions.retaken_batches);
     return 0;
   });
 }
@@ -168,23 +170,51 @@ void Store::record_winner(const TrialContext& context, const Problem& problem, c
     const WinnerResources resources = winner_resources(database, session, configuration, winner);
     sqlite::Statement insert(database,
                              "INSERT INTO winner (session_id, trial_id, configuration_id, objective, median_us, ci_low_us, "
-                             "ci_high_us, gflops, gbps, registers, shared_bytes, recorded_utc) "
-                             "VALUES (?, ?, ?, 'time', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id");
+                             "ci_high_us, gflops, gbps, energy_j, registers, shared_bytes, recorded_utc) "
+                             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id");
     sqlite::Statement::Run row =
-        insert.run(session, resources.trial, configuration, winner.median_us, winner.ci_low_us, winner.ci_high_us, winner.gflops,
-                   winner.gbps, resources.registers, resources.shared_bytes, now_utc());
+        insert.run(session, resources.trial, configuration, winner.objective, winner.median_us, winner.ci_low_us,
+                   winner.ci_high_us, winner.gflops, winner.gbps, winner.energy_j, resources.registers, resources.shared_bytes, now_utc());
     row.next();
     const std::int64_t winner_id = row.integer(0);
     sqlite::Statement insert_finalist(database,
                                       "INSERT INTO finalist (winner_id, place, configuration_id, process_medians_us, median_us, "
-                                      "ci_low_us, ci_high_us, in_tie_set, registers, shared_bytes) "
-                                      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                                      "ci_low_us, ci_high_us, in_tie_set, registers, shared_bytes, energy_j, sanitizer) "
+                                      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     std::int64_t place = 0;
     for (const FinalistRecord& finalist : winner.finalists) {
       const std::string medians = encode_doubles(finalist.process_medians_us);
       insert_finalist.execute(winner_id, place++, impl_->interner.configuration(finalist.configuration), sqlite::Blob{medians},
                               finalist.median_us, finalist.ci_low_us, finalist.ci_high_us, finalist.in_tie_set,
-                              known(finalist.registers), known(finalist.shared_bytes));
+                              known(finalist.registers), known(finalist.shared_bytes), finalist.energy_j, finalist.sanitizer);
+    }
+    return 0;
+  });
+}
+
+void Store::record_profile(const std::string& session_id, const ProfileRecord& profile) {
+  impl_->write([&] {
+    sqlite::Statement insert(impl_->database,
+                             "INSERT INTO profile (trial_id, tool, json, recorded_utc) SELECT id, ?, ?, ? FROM trial "
+                             "WHERE session_id = ? AND proposal = ? ORDER BY id DESC LIMIT 1 RETURNING id");
+    if (!insert.run(profile.tool, to_book_text(profile.metrics), now_utc(), impl_->session_row(session_id), profile.order).next()) {
+      throw InputError(fmt::format("book {}: session {} has no trial {}", impl_->path.string(), session_id, profile.order));
+    }
+    return 0;
+  });
+}
+
+void Store::record_ceilings(const Device& device, const nlohmann::json& environment, const std::vector<Ceiling>& ceilings) {
+  impl_->write([&] {
+    const std::int64_t device_row = impl_->interner.device(device);
+    const std::int64_t environment_row = impl_->interner.environment(environment);
+    const std::string now = now_utc();
+    sqlite::Statement insert(impl_->database,
+                             "INSERT INTO ceiling (device_id, environment_id, what, bytes, method, rate, rate_low, rate_high, "
+                             "recorded_utc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    for (const Ceiling& ceiling : ceilings) {
+      insert.execute(device_row, environment_row, ceiling.what, ceiling.bytes, ceiling.method, ceiling.rate, ceiling.low, ceiling.high,
+                     now);
     }
     return 0;
   });

@@ -27,28 +27,59 @@ using sqlite::Transaction;
 using MigrationsTest = BookTest;
 using SqliteTest = BookTest;
 
-constexpr std::array<Migration, 2> kTwoSteps = {
-    Migration{1, "CREATE TABLE first (x INTEGER) STRICT; INSERT INTO first VALUES (7);"},
-    Migration{2, "ALTER TABLE first ADD COLUMN y INTEGER; UPDATE first SET y = 2 * x;"}};
+constexpr Schema kVersion1 = {1, "CREATE TABLE first (x INTEGER) STRICT; INSERT INTO first VALUES (7);", {}};
+constexpr std::array<Migration, 2> kTwoSteps = {Migration{2, "ALTER TABLE first ADD COLUMN y INTEGER; UPDATE first SET y = 2 * x;"},
+                                                Migration{3, "UPDATE first SET y = y + 1;"}};
+constexpr Schema kVersion3 = {3, "CREATE TABLE first (x INTEGER, y INTEGER) STRICT;", kTwoSteps};
 
 TEST_F(MigrationsTest, StepsRunInOrderAndOnlyOnce) {
   Database database(file(), Database::Mode::read_write);
   EXPECT_EQ(check_book(database, 1), 0);
-  migrate(database, std::span(kTwoSteps).first(1));
+  migrate(database, kVersion1);
   EXPECT_EQ(check_book(database, 1), 1);
-  migrate(database, kTwoSteps);
-  EXPECT_EQ(check_book(database, 2), 2);
-  EXPECT_EQ(database.query_integer("SELECT y FROM first"), 14);
-  migrate(database, kTwoSteps);
-  EXPECT_EQ(database.query_integer("SELECT count(*) FROM first"), 1);
+  migrate(database, kVersion3);
+  EXPECT_EQ(check_book(database, 3), 3);
+  EXPECT_EQ(database.query_integer("SELECT y FROM first"), 15);
+  migrate(database, kVersion3);
+  EXPECT_EQ(database.query_integer("SELECT y FROM first"), 15);
+}
+
+TEST_F(MigrationsTest, ANewBookIsMadeWithoutSteps) {
+  Database database(file(), Database::Mode::read_write);
+  migrate(database, kVersion3);
+  EXPECT_EQ(check_book(database, 3), 3);
+  EXPECT_EQ(database.query_integer("SELECT count(*) FROM first"), 0);
+}
+
+// A book of the first version, written by the program of that time: its trials and its winner are still there, and its tables are
+// those of a new book.
+TEST_F(MigrationsTest, AStoredBookOfVersion1) {
+  const std::filesystem::path old = file("old.db");
+  std::filesystem::copy_file(std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books/version_1.db", old);
+  ASSERT_EQ(query_text(old, "PRAGMA user_version"), "1");
+  { Store store(file("new.db")); }
+  const std::string session = query_text(old, "SELECT uid FROM session");
+  {
+    const Store store(old);
+    EXPECT_EQ(store.session_trials(session).size(), 24u);
+    ASSERT_TRUE(store.session_winner(session));
+    EXPECT_EQ(store.session_winner(session)->configuration.display(), "BLOCK_SIZE=128,ITEMS_PER_THREAD=8");
+    EXPECT_TRUE(store.check().problems.empty());
+  }
+  const std::string shape =
+      "SELECT group_concat(line, char(10)) FROM (SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || "
+      "coalesce(c.dflt_value, '-') || ' ' || c.pk AS line FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c "
+      "WHERE m.type = 'table' UNION SELECT type || ' ' || name FROM sqlite_schema WHERE type != 'table' ORDER BY 1)";
+  EXPECT_EQ(query_text(old, shape), query_text(file("new.db"), shape));
+  EXPECT_EQ(query_text(old, "PRAGMA user_version"), std::to_string(kSchemaVersion));
 }
 
 TEST_F(MigrationsTest, AStepThatFailsLeavesTheOldBook) {
-  constexpr std::array<Migration, 2> broken = {
-      kTwoSteps[0], Migration{2, "ALTER TABLE first ADD COLUMN y INTEGER; DELETE FROM first; INSERT INTO nowhere VALUES (1);"}};
+  static constexpr std::array<Migration, 1> broken = {
+      Migration{2, "ALTER TABLE first ADD COLUMN y INTEGER; DELETE FROM first; INSERT INTO nowhere VALUES (1);"}};
   Database database(file(), Database::Mode::read_write);
-  migrate(database, std::span(kTwoSteps).first(1));
-  EXPECT_THROW(migrate(database, broken), EnvironmentError);
+  migrate(database, kVersion1);
+  EXPECT_THROW(migrate(database, {2, "", broken}), EnvironmentError);
   EXPECT_EQ(check_book(database, 2), 1);
   EXPECT_EQ(database.query_integer("SELECT count(*) FROM first"), 1);
   EXPECT_EQ(database.query_integer("SELECT count(*) FROM pragma_table_info('first')"), 1);

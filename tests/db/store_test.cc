@@ -26,10 +26,23 @@ TEST_F(StoreTest, KeepsEveryFieldOfATrial) {
   trial.message = "slower than 3x the best";
   trial.resources.blocks_per_sm = 4;
   trial.resources.spill_load_bytes = 16;
+  trial.skipped_problems = 2;
+  trial.launch_us = 1.25;
+  trial.energy_j = 0.125;
+  trial.conditions = {1980, std::nullopt, 41.5, 612, "power cap", 3};
   store.record_trial(session.id, context, session.problem, trial);
 
   const auto found = Store(file()).find_trial(context, session.problem, trial.configuration);
   ASSERT_TRUE(found);
+  EXPECT_EQ(found->skipped_problems, 2);
+  EXPECT_EQ(found->launch_us, 1.25);
+  EXPECT_EQ(found->energy_j, 0.125);
+  EXPECT_EQ(found->conditions.sm_clock_mhz, 1980);
+  EXPECT_EQ(found->conditions.memory_clock_mhz, std::nullopt);
+  EXPECT_EQ(found->conditions.temperature_c, 41.5);
+  EXPECT_EQ(found->conditions.power_w, 612);
+  EXPECT_EQ(found->conditions.throttled, "power cap");
+  EXPECT_EQ(found->conditions.retaken_batches, 3);
   EXPECT_EQ(found->order, 7);
   EXPECT_EQ(found->origin, "preset:tiled");
   EXPECT_EQ(found->configuration, trial.configuration);
@@ -364,6 +377,61 @@ TEST_F(StoreTest, StandingWinnerIsTheLatestFinishedOne) {
     change(other);
     EXPECT_FALSE(store.standing_winner(other, problem));
   }
+}
+
+TEST_F(StoreTest, WinnersOfAnotherObjectiveStandApart) {
+  Store store(file());
+  const TrialContext context = some_context();
+  const Problem problem = matmul_problem(64, 64, 64);
+  add_finished_session(store, context, problem, tile(16), 10);
+  SessionRecord proposed = some_session(9);
+  proposed.problem = problem;
+  const SessionRecord session = store.open_session(context, proposed, false);
+  store.record_trial(session.id, context, problem, timed_trial(0, tile(32), 12));
+  WinnerRecord winner = some_winner(session.id, tile(32), 12);
+  winner.objective = "energy";
+  winner.energy_j = 0.5;
+  winner.finalists.front().energy_j = 0.5;
+  winner.finalists.front().sanitizer = "clean";
+  store.record_winner(context, problem, winner);
+  store.finish_session(session.id, 1);
+  EXPECT_EQ(store.standing_winner(context, problem)->configuration, tile(16));
+  const auto frugal = store.standing_winner(context, problem, "energy");
+  ASSERT_TRUE(frugal);
+  EXPECT_EQ(frugal->configuration, tile(32));
+  EXPECT_EQ(frugal->objective, "energy");
+  EXPECT_EQ(frugal->energy_j, 0.5);
+  EXPECT_EQ(frugal->finalists.front().energy_j, 0.5);
+  EXPECT_EQ(frugal->finalists.front().sanitizer, "clean");
+}
+
+TEST_F(StoreTest, ProfilesBelongToTheNewestTrialOfTheirProposal) {
+  Store store(file());
+  const TrialContext context = some_context();
+  const SessionRecord session = store.open_session(context, some_session(), false);
+  store.record_trial(session.id, context, session.problem, timed_trial(3, tile(16), 10));
+  store.record_profile(session.id, {3, "ncu 1", {{"bank_conflicts", 12.5}}, ""});
+  EXPECT_NE(error_of([&] { store.record_profile(session.id, {4, "ncu 1", {}, ""}); }).find("has no trial 4"), std::string::npos);
+  const auto profiles = store.session_profiles(session.id);
+  ASSERT_EQ(profiles.size(), 1u);
+  EXPECT_EQ(profiles[0].order, 3);
+  EXPECT_EQ(profiles[0].tool, "ncu 1");
+  EXPECT_EQ(profiles[0].metrics["bank_conflicts"], 12.5);
+  EXPECT_FALSE(profiles[0].recorded_utc.empty());
+}
+
+TEST_F(StoreTest, TheNewestCeilingOfEachKindCounts) {
+  Store store(file());
+  const Device device = some_gpu();
+  EXPECT_TRUE(store.ceilings(device).empty());
+  const std::vector<Ceiling> first = {{"copy", 1024, "cold/2", 100, 99, 101}, {"fma_f32", 0, "cold/2", 5e4, 4.9e4, 5.1e4}};
+  store.record_ceilings(device, {{"driver", "1"}}, first);
+  store.record_ceilings(device, {{"driver", "2"}}, {{"copy", 1024, "cold/2", 110, 109, 111}, {"copy", 4096, "cold/2", 120, 119, 121}});
+  Device other = device;
+  other.name = "another";
+  store.record_ceilings(other, {}, {{"copy", 1024, "cold/2", 1, 1, 1}});
+  const std::vector<Ceiling> expected = {{"copy", 1024, "cold/2", 110, 109, 111}, {"copy", 4096, "cold/2", 120, 119, 121}, first[1]};
+  EXPECT_EQ(store.ceilings(device), expected);
 }
 
 TEST_F(StoreTest, ManyConfigurationsStayFoundAndConsistent) {

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/ceiling.h"
+#include "core/conditions.h"
 #include "core/device.h"
 #include "core/dtype.h"
 #include "core/launch_plan.h"
@@ -121,13 +122,6 @@ struct RunRequest {
   std::vector<ProblemLaunch> verify;
   std::optional<ProblemLaunch> time;
   TimingPlan timing;
-};
-
-// What the device was doing while times were taken (NVML): medians over the batches that were kept. Empty where not read.
-struct Conditions {
-  std::optional<double> sm_clock_mhz, memory_clock_mhz, temperature_c, power_w;
-  std::string throttled;               // reasons seen in batches that were kept all the same: "power cap, thermal"
-  std::int64_t retaken_batches = 0;    // thrown away because the device was throttled
 };
 
 struct Timing {
