@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/fill_value.h"
 #include "core/json_text.h"
 #include "core/random.h"
 #include "core/spec_keys.h"
@@ -66,7 +67,8 @@ constexpr const char* kEverything = R"json({
   "launch": {"block": ["TILE", "TILE"], "grid": ["ceil_div(n, TILE)", "ceil_div(m, TILE)", 1], "shared_bytes": "TILE * TILE * sizeof(T)", "static_shared_bytes": "64"},
   "arguments": [
     {"name": "c", "type": "T*", "count": "m * n", "access": "inout", "fill": "uniform_int(-3, 3)"},
-    {"name": "a", "type": "f64*", "count": "m * k", "access": "in", "fill": "normal(1, 0.5)"},
+    {"name": "a", "type": "f64*", "count": "m * k", "access": "in", "fill": "normal(1, 0.5)", "special": ["nan", "-0", "max"]},
+    {"name": "sum", "type": "f32*", "count": "m", "access": "inout", "fill": "zero"},
     {"name": "index", "type": "u32*", "count": "k", "access": "in", "fill": "iota(0, 1)"},
     {"name": "flags", "type": "u8*", "count": "1", "access": "out"},
     {"name": "alpha", "type": "T", "value": "1.5"},
@@ -75,7 +77,7 @@ constexpr const char* kEverything = R"json({
   "tolerance": {"f32": {"rel": "0", "abs": "2 * sqrt(k) * eps * scale"}},
   "work": {"flops": "2 * m * n * k", "bytes": "1.5 * m"},
   "arch": "TILE == 16 and device.compute_capability >= 90 ? 'sm_90a' : native",
-  "cpu": "TILE <= 16", "nondeterministic": false
+  "cpu": "TILE <= 16", "nondeterministic": "TILE == 8", "restore": "PAD or TILE == 8"
 })json";
 
 ordered_json vector_add() { return parse_json_text(kVectorAdd, "kernel.json"); }
@@ -158,9 +160,13 @@ TEST(Spec, EveryKeyIsRead) {
   EXPECT_EQ(spec.launch.shared_bytes.evaluate_integer(scope), 1024);
   EXPECT_EQ(spec.launch.static_shared_bytes.evaluate_integer(scope), 64);
   EXPECT_FALSE(spec.nondeterministic.evaluate_bool(scope));
-  EXPECT_EQ(spec.arguments[4].value.evaluate_real(scope), 1.5);
+  EXPECT_TRUE(spec.restore.evaluate_bool(scope));
+  EXPECT_EQ(spec.arguments[1].fill.special, kSpecialNan | kSpecialNegativeZero | kSpecialMax);
+  EXPECT_EQ(spec.arguments[2].fill.kind, Fill::Kind::zero);
+  EXPECT_EQ(spec.arguments[5].value.evaluate_real(scope), 1.5);
   spec.bind_tolerance(scope, spec.default_problem());
-  // scale: 3 (uniform_int of c) times |1| + 6 * 0.5 (normal of a); the integer index is no factor.
+  // scale: 3 (uniform_int of c) times |1| + 6 * 0.5 (normal of a); no factor are the special values, the sums
+  // that start at zero, and the integer index.
   EXPECT_DOUBLE_EQ(spec.tolerance.at(DType::f32).abs.evaluate_real(scope), 2 * 8 * 0x1p-24 * 3 * 4);
 }
 
@@ -269,6 +275,32 @@ TEST(Spec, EachFaultIsNamedWithItsPath) {
       {"/arguments/1/name", "\"c\"", "/arguments/1/name: found \"c\" a second time"},
       {"/arguments/1/fill", "\"constant(1, 2)\"", "/arguments/1/fill: found \"constant(1, 2)\", expected uniform(low, high), uniform_int(low, high), normal"},
       {"/arguments/1/fill", "\"unifrom(0, 1)\"", "/arguments/1/fill: found \"unifrom(0, 1)\", expected uniform(low, high), uniform_int(low, high), normal(mean, deviation) or iota(start, step); did you mean \"uniform\"?"},
+      {"/arguments/1/fill", "\"zero\"", "/arguments/1/fill: found \"zero\", expected uniform(low, high), uniform_int(low, high), normal(mean, deviation) or iota(start, step); only an inout argument, which the kernel adds to, may be zero"},
+      {"/arguments/1/fill", "\"uniform(0, 0)\"", "/arguments/1/fill: found \"uniform(0, 0)\", expected uniform(low, high) with low < high"},
+      {"/arguments/1/fill", "\"uniform_int(2, 2)\"", "/arguments/1/fill: found \"uniform_int(2, 2)\", expected uniform_int(low, high) with integers low < high"},
+      {"/arguments/1/fill", "\"uniform(1, 1.00000001)\"", "/arguments/1/fill: found \"uniform(1, 1.00000001)\", expected numbers that differ as f32, where these are (almost) all 1"},
+      {"/arguments/1/fill", "\"normal(1000, 0.1)\"", "/arguments/1/fill: found \"normal(1000, 0.1)\", expected numbers that differ as f16, where these are (almost) all 1000"},
+      {"/arguments/1/fill", "\"uniform(1e-60, 2e-60)\"", "/arguments/1/fill: found \"uniform(1e-60, 2e-60)\", expected numbers that differ as f32, where these are (almost) all 0"},
+      {"/arguments/1/fill", "\"uniform(-1e5, 1e5)\"", "/arguments/1/fill: found \"uniform(-1e5, 1e5)\", expected numbers that are finite as f16"},
+      {"/arguments/1/special", "\"nan\"", "/arguments/1/special: found \"nan\", expected an array of nan, inf, -inf, -0, max, min_denormal"},
+      {"/arguments/1/special", "[\"inf\", \"nann\"]", "/arguments/1/special/1: found \"nann\", expected one of nan, inf, -inf, -0, max, min_denormal; did you mean \"nan\"?"},
+      {"/arguments/1/special", "[\"denormal\"]", "/arguments/1/special/0: found \"denormal\", expected one of nan, inf"},
+      {"/arguments/1/special", "[\"nan\", \"nan\"]", "/arguments/1/special/1: found \"nan\" a second time, expected each once"},
+      {"/arguments/1/special", "[0]", "/arguments/1/special/0: found 0, expected a string"},
+      {"/arguments/1", "{\"name\": \"a\", \"type\": \"i32*\", \"count\": \"n\", \"access\": \"in\", \"fill\": \"uniform_int(0, 9)\", \"special\": [\"max\"]}",
+       "/arguments/1/special: found special values for elements of type i32, expected them for floating types only"},
+      {"/arguments/1", "{\"name\": \"a\", \"type\": \"u8*\", \"count\": \"n\", \"access\": \"in\", \"fill\": \"uniform_int(-9, -1)\"}",
+       "/arguments/1/fill: found \"uniform_int(-9, -1)\", expected numbers that differ as u8, where these are (almost) all 0"},
+      {"/arguments/1", "{\"name\": \"a\", \"type\": \"bool*\", \"count\": \"n\", \"access\": \"inout\", \"fill\": \"uniform_int(1, 2)\"}",
+       "/arguments/1/fill: found \"uniform_int(1, 2)\", expected numbers that differ as bool, where these are (almost) all 1"},
+      {"/arguments/1", "{\"name\": \"a\", \"type\": \"T*\", \"count\": \"n\", \"access\": \"inout\", \"fill\": \"zeros\"}",
+       "/arguments/1/fill: found \"zeros\", expected uniform(low, high), uniform_int(low, high), normal(mean, deviation) or iota(start, step), or zero where the kernel adds to what is there; did you mean \"zero\"?"},
+      {"/arguments/1", "{\"name\": \"a\", \"type\": \"T*\", \"count\": \"n\", \"access\": \"inout\", \"fill\": \"zero\", \"special\": [\"inf\"]}",
+       "/arguments/1/special: found special values beside the fill zero, expected another fill"},
+      {"/arguments/0/special", "[\"nan\"]", "/arguments/0/special: found a special for an output, expected none"},
+      {"/restore", "\"BLOK == 64\"", "/restore: found \"BLOK == 64\", expected an expression: column 1: "},
+      {"/nondeterministic", "\"eps > 0\"", "/nondeterministic: found \"eps\" in \"eps > 0\", expected only n, dtype, BLOCK"},
+      {"/nondeterministic", "\"BLOCK // (BLOCK - 256) == 1\"", "/nondeterministic: found \"BLOCK // (BLOCK - 256) == 1\", expected true or false for the default preset"},
       {"/arguments/1/fill", "\"uniform(1, 1)\"", "/arguments/1/fill: found \"uniform(1, 1)\", expected uniform(low, high) with low < high"},
       {"/arguments/1/fill", "\"uniform(1)\"", "/arguments/1/fill: found \"uniform(1)\", expected uniform(low, high), "},
       {"/arguments/1/fill", "\"uniform(nan, 1)\"", "/arguments/1/fill: found \"uniform(nan, 1)\", expected uniform(low, high), "},
@@ -575,11 +607,11 @@ class Mutator {
   }
   ordered_json value() {
     static const char* const kValues[] = {"null", "true", "0", "-1", "1", "64", "9223372036854775807", "18446744073709551615", "1e300", "0.5", "\"\"", "[]", "{}",
-                                          "\"T\"", "\"T*\"", "[[]]", "{\"\": {}}", "\"n\"", "\"f64\"", "\"uniform(0, 1)\"", "[1, 2]", "\"1 // 0\"", "\"\\u0000\"", "\"((((\""};
+                                          "\"T\"", "\"T*\"", "[[]]", "{\"\": {}}", "\"n\"", "\"f64\"", "\"uniform(0, 1)\"", "\"zero\"", "[\"nan\", \"-0\"]", "\"min_denormal\"", "\"uniform(1e-320, 1e308)\"", "\"uniform_int(-9e15, 9e15)\"", "[1, 2]", "\"1 // 0\"", "\"\\u0000\"", "\"((((\""};
     return ordered_json::parse(kValues[random_.below(std::size(kValues))]);
   }
   std::string word() {
-    static const char* const kWords[] = {"n", "T", "BLOCK", "default", "verify", "values", "", "a/b~c", "eps", "scale", "device.kind", "fill", "dtype", "\xc3\xa4"};
+    static const char* const kWords[] = {"n", "T", "BLOCK", "default", "verify", "values", "", "a/b~c", "eps", "scale", "device.kind", "fill", "special", "restore", "nondeterministic", "dtype", "\xc3\xa4"};
     return kWords[random_.below(std::size(kWords))];
   }
   Random random_;

@@ -108,7 +108,8 @@ void KernelSpec::bind_tolerance(Scope& scope, const Problem& problem) const {
   const DType type = problem_dtype(problem);
   double scale = 1;
   for (const Argument& argument : arguments) {
-    const bool input = argument.pointer && argument.access != Argument::Access::out;
+    // What starts at zero is added to, it is no factor of a product.
+    const bool input = argument.pointer && argument.access != Argument::Access::out && argument.fill.kind != Fill::Kind::zero;
     if (input && is_floating(argument.dtype.value_or(type))) scale *= argument.fill.largest_magnitude();
   }
   const std::size_t base = fixed_base(*this);

@@ -36,13 +36,14 @@ struct Parameter {
 
 // How an input is filled; the numbers are a function of (seed, index) only, the same on every device.
 struct Fill {
-  enum class Kind { none, uniform, uniform_int, normal, iota };
+  enum class Kind { none, uniform, uniform_int, normal, iota, zero };
   Kind kind = Kind::none;
-  double low = 0;   // uniform: [low, high); uniform_int: [low, high] inclusive; normal: mean, standard deviation; iota: start, step
+  double low = 0;   // uniform: [low, high); uniform_int: [low, high] inclusive; normal: mean, standard deviation; iota: start, step; zero: inout only
   double high = 0;
   std::string text;  // as written: "uniform(-1, 1)"
   unsigned special = 0;  // bits of kSpecial* (core/fill_value.h): values that are mixed in, about one element in 61
-  double largest_magnitude() const;  // of the values it gives (normal: |mean| + 6 sigma; iota: infinity); for `scale`
+  // Of the values it gives without the special ones (normal: |mean| + 6 sigma; iota: infinity; zero: 0); for `scale`.
+  double largest_magnitude() const;
 };
 
 struct Argument {
@@ -146,7 +147,7 @@ class KernelSpec {
   Scope scope(const Problem& problem, const Device& device) const;
   void bind(Scope& scope, const Configuration& configuration) const;
   // Sets eps and scale: eps = unit_roundoff(problem dtype; f16 and bf16 kernels accumulate in f32 but round their output);
-  // scale = product over floating inputs of their fills' largest magnitudes.
+  // scale = product over floating inputs of their fills' largest magnitudes, special values and inputs that start at zero apart.
   void bind_tolerance(Scope& scope, const Problem& problem) const;
 
   // Checks that `default` is valid on the default problem and on every verify problem, every other preset on the default problem.

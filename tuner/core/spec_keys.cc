@@ -15,7 +15,7 @@ const std::vector<SpecObject>& spec_objects() {
       {"category", "a dimension with values", {{"values", true}, {"default", true}, {"help"}}},
       {"parameter", "a parameter", {{"values", true}, {"type"}, {"help"}}},
       {"launch", "a launch", {{"block", true}, {"grid", true}, {"shared_bytes"}, {"static_shared_bytes"}}},
-      {"pointer", "a pointer argument", {{"name", true}, {"type", true}, {"count", true}, {"access", true}, {"fill"}}},
+      {"pointer", "a pointer argument", {{"name", true}, {"type", true}, {"count", true}, {"access", true}, {"fill"}, {"special"}}},
       {"scalar", "a scalar argument", {{"name", true}, {"type", true}, {"value", true}}},
       {"reference", "a reference",
        {{"source", true}, {"entry", true}, {"instantiate"}, {"block", true}, {"grid", true}, {"shared_bytes"}}},

@@ -428,16 +428,21 @@ class SpecParser {
     else if (access.json == "inout") argument.access = Access::inout;
     else return reader_.wrong(access, "\"in\", \"out\" or \"inout\"");
     const bool has_fill = node.find("fill") != nullptr;
+    const std::vector<DType> types = argument.dtype ? std::vector{*argument.dtype} : type_values();
     if (argument.access == Access::out) {
-      if (has_fill) reader_.problem(node.at("fill").path, "found a fill for an output, expected none: outputs are poisoned before every run");
-    } else if (!has_fill) {
+      for (const char* key : {"fill", "special"}) {
+        if (node.find(key) != nullptr) reader_.problem(node.at(key).path, fmt::format("found a {} for an output, expected none: outputs are poisoned before every run", key));
+      }
+      return;
+    }
+    if (!has_fill) {
       reader_.problem(node.path, fmt::format("found no key \"fill\", expected an input to have it: {}", kFillForms));
     } else if (const auto text = reader_.text(node.at("fill"), kFillForms)) {
-      const bool integer = argument.dtype ? !is_floating(*argument.dtype) : integer_type();
       std::string fault;
-      argument.fill = parse_fill(*text, integer, fault);
+      argument.fill = parse_fill(*text, types, argument.access == Access::inout, fault);
       if (!fault.empty()) reader_.wrong(node.at("fill"), fault);
     }
+    if (node.find("special") != nullptr) read_special(reader_, node.at("special"), types, argument.fill);
   }
 
   std::vector<DType> type_values() const {
@@ -449,14 +454,10 @@ class SpecParser {
     }
     return types;
   }
-  // Whether T can be a floating type, and whether it can be another one.
+  // Whether T can be a floating type.
   bool floating_type() const {
     const auto types = type_values();
     return std::any_of(types.begin(), types.end(), is_floating);
-  }
-  bool integer_type() const {
-    const auto types = type_values();
-    return !std::all_of(types.begin(), types.end(), is_floating);
   }
 
   void read_reference(const SpecNode& root) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/spec.h"
+#include "core/spec_fill.h"
 
 namespace tunebook {
 namespace {
@@ -55,6 +56,7 @@ ordered_json write_argument(const Argument& argument) {
   static constexpr const char* kAccess[] = {"in", "out", "inout"};
   object["access"] = kAccess[static_cast<int>(argument.access)];
   if (argument.fill.kind != Fill::Kind::none) object["fill"] = argument.fill.text;
+  for (const auto& [name, bit] : special_names()) if ((argument.fill.special & bit) != 0) object["special"].push_back(name);
   return object;
 }
 

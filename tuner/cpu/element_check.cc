@@ -13,6 +13,7 @@ namespace {
 inline bool agrees(double got, double expected, double rel, double abs, double& max_error) {
   if (std::isnan(expected)) return std::isnan(got);
   if (std::isinf(expected)) return got == expected;
+  if (std::isinf(got)) return false;  // also where what is allowed overflows
   const double allowed = abs + rel * std::fabs(expected);
   const double difference = std::fabs(got - expected);
   if (!(difference <= allowed)) return false;  // also if `got` is NaN

@@ -51,11 +51,18 @@ ProblemBuffers::ProblemBuffers(const ProblemSetup& setup, WorkerThreads& threads
 void ProblemBuffers::fill(const ArgumentSetup& argument, void* data) {
   const std::size_t size = dtype_size(argument.dtype);
   const int kind = static_cast<int>(argument.fill.kind);
+  const int fraction = fraction_bits(argument.dtype);
   threads_.parallel_for(argument.count, kPieceElements, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const double value =
-          fill_value(kind, argument.fill.low, argument.fill.high, argument.seed, static_cast<std::uint64_t>(i));
-      store_from_double(argument.dtype, value, static_cast<char*>(data) + static_cast<std::size_t>(i) * size);
+      const auto index = static_cast<std::uint64_t>(i);
+      char* const element = static_cast<char*>(data) + static_cast<std::size_t>(i) * size;
+      const unsigned special = fraction > 0 ? special_of(argument.fill.special, argument.seed, index) : 0;
+      if (special != 0) {
+        const std::uint64_t bits = special_bits(special, static_cast<int>(size), fraction);
+        std::memcpy(element, &bits, size);  // little-endian: the low bytes
+      } else {
+        store_from_double(argument.dtype, fill_value(kind, argument.fill.low, argument.fill.high, argument.seed, index), element);
+      }
     }
   });
 }

@@ -71,17 +71,23 @@ __device__ bool floating(DType dtype) {
 
 __device__ std::uint64_t low_bytes(int bytes, std::uint64_t bits) { return bytes == 8 ? bits : bits & ((std::uint64_t{1} << (8 * bytes)) - 1); }
 
+// The bits of an input's element, in the low bytes.
+__device__ std::uint64_t element_bits(DType dtype, int bytes, const FillRule& rule, std::uint64_t index) {
+  const unsigned special = floating(dtype) ? special_of(rule.special, rule.seed, index) : 0;
+  if (special != 0) return special_bits(special, bytes, fraction_bits(dtype));
+  return low_bytes(bytes, from_double(dtype, fill_value(rule.kind, rule.low, rule.high, rule.seed, index)));
+}
+
 __global__ void fill_kernel(DType dtype, int bytes, void* payload, std::uint64_t count, FillRule rule) {
   for (std::uint64_t i = thread_index(); i < count; i += thread_count()) {
-    store_bits(bytes, payload, i, from_double(dtype, fill_value(rule.kind, rule.low, rule.high, rule.seed, i)));
+    store_bits(bytes, payload, i, element_bits(dtype, bytes, rule, i));
   }
 }
 
 __global__ void check_fill_kernel(DType dtype, int bytes, const void* payload, std::uint64_t count, FillRule rule, CheckResult* result) {
   std::uint64_t first = kNone;
   for (std::uint64_t i = thread_index(); i < count && first == kNone; i += thread_count()) {
-    const std::uint64_t expected = from_double(dtype, fill_value(rule.kind, rule.low, rule.high, rule.seed, i));
-    if (load_bits(bytes, payload, i) != low_bytes(bytes, expected)) first = i;
+    if (load_bits(bytes, payload, i) != element_bits(dtype, bytes, rule, i)) first = i;
   }
   if (first != kNone) atomic_min(&result->first_modified, first);
 }
@@ -122,6 +128,7 @@ __global__ void reset_kernel(CheckResult* results, int count, std::uint64_t* fir
 __device__ double relative_error(double value, double reference, double rel, double abs) {
   if (isnan(reference)) return isnan(value) ? 0.0 : -1.0;
   if (isinf(reference)) return value == reference ? 0.0 : -1.0;
+  if (isinf(value)) return -1.0;  // also where what is allowed overflows
   const double difference = fabs(value - reference);
   const double allowed = abs + rel * fabs(reference);
   if (!(difference <= allowed)) return -1.0;

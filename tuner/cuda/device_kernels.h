@@ -22,6 +22,7 @@ struct FillRule {
   double low = 0;
   double high = 0;
   std::uint64_t seed = 0;
+  unsigned special = 0;
 };
 
 // What was found wrong with one argument; indices are the smallest ones, kNone if there is none.

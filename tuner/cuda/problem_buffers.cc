@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<int, 2> kPoison = {0xFF, 0x7B};
 
 FillRule rule_of(const ArgumentSetup& setup) {
-  return {static_cast<int>(setup.fill.kind), setup.fill.low, setup.fill.high, setup.seed};
+  return {static_cast<int>(setup.fill.kind), setup.fill.low, setup.fill.high, setup.seed, setup.fill.special};
 }
 
 std::uint64_t count_of(const ArgumentSetup& setup) { return static_cast<std::uint64_t>(setup.count); }

@@ -22,11 +22,12 @@ constexpr WordTable<WorkerRole, 2> kRoles = {{{"compiler", WorkerRole::compiler}
 constexpr WordTable<CacheMode, 2> kCacheModes = {{{"cold", CacheMode::cold}, {"warm", CacheMode::warm}}};
 constexpr WordTable<Argument::Access, 3> kAccesses = {
     {{"in", Argument::Access::in}, {"out", Argument::Access::out}, {"inout", Argument::Access::inout}}};
-constexpr WordTable<Fill::Kind, 5> kFillKinds = {{{"none", Fill::Kind::none},
+constexpr WordTable<Fill::Kind, 6> kFillKinds = {{{"none", Fill::Kind::none},
                                                   {"uniform", Fill::Kind::uniform},
                                                   {"uniform_int", Fill::Kind::uniform_int},
                                                   {"normal", Fill::Kind::normal},
-                                                  {"iota", Fill::Kind::iota}}};
+                                                  {"iota", Fill::Kind::iota},
+                                                  {"zero", Fill::Kind::zero}}};
 
 template <typename Table, typename Enum>
 std::string word_of(const Table& table, Enum value) {
