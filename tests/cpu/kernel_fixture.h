@@ -33,7 +33,7 @@ LaunchResult launch(const std::string& source, const std::string& name_expressio
   grid.entry = library.entry();
   grid.arguments = pointers;
   grid.shape = launch_shape;
-  grid.static_shared_bytes = library.static_shared_bytes();
+  grid.static_shared = library.static_shared_ranges();
   WorkerThreads threads(2);
   return run_grid(threads, grid);
 }

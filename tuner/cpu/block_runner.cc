@@ -135,7 +135,7 @@ void BlockRunner::begin(const GridLaunch& launch) {
     }
   }
   warps_.resize((count_ + 31) / 32);
-  shared_.place(launch.static_shared_bytes, static_cast<std::size_t>(launch.shape.shared_bytes));
+  shared_.place(launch.static_shared, static_cast<std::size_t>(launch.shape.shared_bytes));
   tunebook_cpu_static_shared = shared_.static_part();
   tunebook_cpu_dynamic_shared = shared_.dynamic_part();
 }

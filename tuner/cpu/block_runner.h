@@ -23,7 +23,7 @@ struct GridLaunch {
   KernelEntry entry = nullptr;
   void** arguments = nullptr;
   LaunchShape shape;
-  std::size_t static_shared_bytes = 0;
+  std::vector<SharedRange> static_shared;
   std::optional<std::uint8_t> shared_poison;  // fill shared memory with it before each block
 };
 

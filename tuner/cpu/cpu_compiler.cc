@@ -20,6 +20,7 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "core/json_text.h"
+#include "cpu/asan_runtime.h"
 #include "cpu/child_process.h"
 #include "cpu/cpu_device.h"
 #include "cpu/source_rewriter.h"
@@ -134,13 +135,15 @@ std::string unit_text(const CompileRequest& request) {
   return unit;
 }
 
-// Of a kernel's compile options those that mean something here: macros and the language standard.
+// Of a kernel's compile options those that mean something here: macros, the language standard and the sanitizer.
 std::vector<std::string> kernel_options(const std::vector<std::string>& options) {
   std::vector<std::string> kept;
   std::string standard = "c++20";  // as for the cuda device
   for (const std::string& option : options) {
     const std::string_view text = option;
     if (text.starts_with("-D") || text.starts_with("-U")) kept.push_back(option);
+    // With names of variables and lines in its reports.
+    if (text == kAsanOption) kept.insert(kept.end(), {option, "-g1", "-fno-omit-frame-pointer"});
     for (const std::string_view prefix : {std::string_view("--std="), std::string_view("-std=")}) {
       if (text.starts_with(prefix)) standard = text.substr(prefix.size());
     }

@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/statistics.h"
+#include "cpu/asan_runtime.h"
 #include "cpu/cpu_device.h"
 #include "cpu/host_compiler.h"
 
@@ -47,6 +48,7 @@ CpuRunner::CpuRunner(int cores) : threads_(cores > 0 ? cores : available_cores()
     device_ = describe_cpu_device(compiler);
     device_.sm_count = threads_.count();
     toolchain_ = compiler.identity;
+    error_ = sanitizer_missing();
   } catch (const std::exception& problem) {
     error_ = problem.what();
   }
@@ -127,7 +129,7 @@ double CpuRunner::launch_once(Candidate& candidate, std::optional<std::uint8_t> 
     launch.entry = loaded.library.entry();
     launch.arguments = candidate.problem->arguments();
     launch.shape = loaded.shape;
-    launch.static_shared_bytes = loaded.library.static_shared_bytes();
+    launch.static_shared = loaded.library.static_shared_ranges();
     launch.shared_poison = shared_poison;
     const LaunchResult result = run_grid(threads_, launch);
     if (result.failure) {

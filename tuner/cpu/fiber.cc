@@ -62,6 +62,8 @@ Fiber::~Fiber() {
 #endif
 #ifdef TUNEBOOK_FIBER_ASAN
   __asan_unpoison_memory_region(stack_bottom_, stack_bytes_);
+#else
+  if (sanitizing()) kAsanHooks.unpoison(stack_bottom_, stack_bytes_);
 #endif
   ::munmap(mapping_, mapping_bytes_);
 }
@@ -69,8 +71,10 @@ Fiber::~Fiber() {
 void Fiber::restart() {
 #ifdef TUNEBOOK_FIBER_ASAN
   __asan_unpoison_memory_region(stack_bottom_, stack_bytes_);
-  fake_stack_ = nullptr;
+#else
+  if (sanitizing()) kAsanHooks.unpoison(stack_bottom_, stack_bytes_);
 #endif
+  fake_stack_ = nullptr;
   char* const top = mapping_ + mapping_bytes_ - top_offset_;
   context_ = boost::context::detail::make_fcontext(top, stack_bytes_ - top_offset_, &FiberEntry::start);
 }

@@ -4,6 +4,8 @@
 
 #include <boost/context/detail/fcontext.hpp>
 
+#include "cpu/asan_hooks.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define TUNEBOOK_FIBER_ASAN 1
 #endif
@@ -80,6 +82,8 @@ inline void Fiber::resumed(void* previous_context, Fiber& previous) {
   previous.context_ = previous_context;
 #ifdef TUNEBOOK_FIBER_ASAN
   __sanitizer_finish_switch_fiber(fake_stack_, &previous.stack_bottom_, &previous.stack_bytes_);
+#else
+  if (sanitizing()) kAsanHooks.finish_switch_fiber(fake_stack_, &previous.stack_bottom_, &previous.stack_bytes_);
 #endif
 }
 
@@ -87,6 +91,8 @@ inline void Fiber::switch_to(Fiber& from, Fiber& to) {
   Passing passing{&from, &to};
 #ifdef TUNEBOOK_FIBER_ASAN
   __sanitizer_start_switch_fiber(&from.fake_stack_, to.stack_bottom_, to.stack_bytes_);
+#else
+  if (sanitizing()) kAsanHooks.start_switch_fiber(&from.fake_stack_, to.stack_bottom_, to.stack_bytes_);
 #endif
 #ifdef TUNEBOOK_FIBER_TSAN
   __tsan_switch_to_fiber(to.tsan_fiber_, 0);

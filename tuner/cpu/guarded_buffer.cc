@@ -7,7 +7,30 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cpu/asan_hooks.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TUNEBOOK_BUILT_WITH_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TUNEBOOK_BUILT_WITH_ASAN 1
+#endif
+#endif
+
 namespace tunebook {
+namespace {
+
+// What lies around the payload is an error for sanitized kernels. In a worker that is itself built with the sanitizer, damage()
+// could not look at it any more.
+bool poisons() {
+#ifdef TUNEBOOK_BUILT_WITH_ASAN
+  return false;
+#else
+  return sanitizing();
+#endif
+}
+
+}  // namespace
 
 GuardedBuffer::GuardedBuffer(std::size_t bytes) : bytes_(bytes) {
   const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
@@ -26,10 +49,15 @@ GuardedBuffer::GuardedBuffer(std::size_t bytes) : bytes_(bytes) {
   data_ = first + accessible - rounded;
   std::memset(first, kPattern, static_cast<std::size_t>(data_ - first));
   std::memset(data_ + bytes, kPattern, rounded - bytes);
+  if (!poisons()) return;
+  kAsanHooks.poison(first, static_cast<std::size_t>(data_ - first));
+  kAsanHooks.poison(data_ + bytes, rounded - bytes);
 }
 
 GuardedBuffer::~GuardedBuffer() {
-  if (mapping_ != nullptr) ::munmap(mapping_, mapping_bytes_);
+  if (mapping_ == nullptr) return;
+  if (poisons()) kAsanHooks.unpoison(mapping_, mapping_bytes_);
+  ::munmap(mapping_, mapping_bytes_);
 }
 
 GuardedBuffer::GuardedBuffer(GuardedBuffer&& other) noexcept

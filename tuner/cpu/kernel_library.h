@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "cpu/block_runner.h"
 
@@ -18,11 +19,14 @@ class KernelLibrary {
 
   KernelEntry entry() const { return entry_; }
   std::size_t static_shared_bytes() const { return static_shared_bytes_; }
+  // Where its static shared memory lies. One piece, but in a worker that sanitizes: there each declaration, with gaps between.
+  const std::vector<SharedRange>& static_shared_ranges() const { return static_shared_ranges_; }
 
  private:
   void* handle_ = nullptr;
   KernelEntry entry_ = nullptr;
   std::size_t static_shared_bytes_ = 0;
+  std::vector<SharedRange> static_shared_ranges_;
 };
 
 }  // namespace tunebook

@@ -1,3 +1,7 @@
+#include "cpu/asan_runtime.h"
 #include "cpu/cpu_backend.h"
 
-int main(int argc, char** argv) { return tunebook::worker_main(argc, argv, tunebook::cpu_backend_factory()); }
+int main(int argc, char** argv) {
+  tunebook::load_asan_runtime(argv);
+  return tunebook::worker_main(argc, argv, tunebook::cpu_backend_factory());
+}

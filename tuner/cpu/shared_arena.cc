@@ -2,8 +2,11 @@
 
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include <sys/mman.h>
+
+#include "cpu/asan_hooks.h"
 
 namespace tunebook {
 
@@ -18,21 +21,30 @@ SharedArena::SharedArena() {
     ::munmap(mapping_, kTotal);
     throw std::bad_alloc();
   }
-  place(0, 0);
+  place({}, 0);
 }
 
-SharedArena::~SharedArena() { ::munmap(mapping_, 2 * kMaxBytes + 3 * kGuardBytes); }
+SharedArena::~SharedArena() {
+  if (sanitizing()) kAsanHooks.unpoison(mapping_, 2 * kMaxBytes + 3 * kGuardBytes);
+  ::munmap(mapping_, 2 * kMaxBytes + 3 * kGuardBytes);
+}
 
-void SharedArena::place(std::size_t static_bytes, std::size_t dynamic_bytes) {
+void SharedArena::place(std::vector<SharedRange> static_ranges, std::size_t dynamic_bytes) {
   const auto rounded = [](std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; };
-  static_bytes_ = static_bytes;
+  static_ranges_ = std::move(static_ranges);
   dynamic_bytes_ = dynamic_bytes;
+  const std::size_t static_bytes = static_ranges_.empty() ? 0 : static_ranges_.back().offset + static_ranges_.back().bytes;
   static_part_ = mapping_ + kGuardBytes + kMaxBytes - rounded(static_bytes);
   dynamic_part_ = mapping_ + 2 * (kGuardBytes + kMaxBytes) - rounded(dynamic_bytes);
+  if (!sanitizing()) return;
+  kAsanHooks.poison(mapping_ + kGuardBytes, kMaxBytes);
+  kAsanHooks.poison(mapping_ + 2 * kGuardBytes + kMaxBytes, kMaxBytes);
+  for (const SharedRange& range : static_ranges_) kAsanHooks.unpoison(static_part_ + range.offset, range.bytes);
+  kAsanHooks.unpoison(dynamic_part_, dynamic_bytes);
 }
 
 void SharedArena::fill(std::uint8_t value) {
-  std::memset(static_part_, value, static_bytes_);
+  for (const SharedRange& range : static_ranges_) std::memset(static_part_ + range.offset, value, range.bytes);
   std::memset(dynamic_part_, value, dynamic_bytes_);
 }
 
