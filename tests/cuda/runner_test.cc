@@ -148,8 +148,10 @@ TEST_F(Runner, GoodKernelIsVerifiedAndTimed) {
   EXPECT_EQ(reply.resources.max_threads_per_block, 1024);
   EXPECT_GE(reply.resources.blocks_per_sm, 1);
   ASSERT_TRUE(reply.timing.has_value());
-  EXPECT_EQ(reply.timing->method, "cold/1");
-  EXPECT_EQ(reply.timing->launches_per_sample, 1);
+  EXPECT_EQ(reply.timing->method, "cold/2");
+  // 12 MiB take a few microseconds at the bandwidth of any GPU that holds them in L2, and up to 40 of others.
+  EXPECT_GT(reply.timing->launches_per_sample, 1);
+  EXPECT_GT(reply.timing->launch_us, 0);
   EXPECT_GE(reply.timing->samples_us.size(), 5u);
   EXPECT_LE(reply.timing->samples_us.size(), 50u);
   // 12 MiB at any GPU's bandwidth, and not a whole second.
@@ -164,7 +166,7 @@ TEST_F(Runner, WarmIsBatchedAndNotSlowerThanCold) {
   plan_.cache = CacheMode::warm;
   const RunReply warm = run(good_, true);
   ASSERT_TRUE(warm.timing && cold.timing);
-  EXPECT_EQ(warm.timing->method, "warm/1");
+  EXPECT_EQ(warm.timing->method, "warm/2");
   EXPECT_GT(warm.timing->launches_per_sample, 1);
   EXPECT_LE(median(warm.timing->samples_us), median(cold.timing->samples_us) * 1.05);
 }

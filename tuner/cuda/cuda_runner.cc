@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,14 +16,13 @@
 #include "cuda/cuda_error.h"
 #include "cuda/device_info.h"
 #include "cuda/loaded_kernel.h"
+#include "cuda/nvml_device.h"
+#include "cuda/nvml_library.h"
 #include "cuda/problem_buffers.h"
 #include "cuda/sampler.h"
 
 namespace tunebook {
 namespace {
-
-// When nothing was launched before (finalists, or no verification was asked), so that loading is not in the first sample.
-constexpr int kWarmUpSamples = 2;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -52,10 +52,19 @@ class KernelSet {
 class CudaRunner : public RunnerBackend {
  public:
   explicit CudaRunner(const std::string& device) {
+    // Both take their time to start, and neither waits for the other.
+    std::string no_nvml;
+    auto nvml = std::async(std::launch::async, [&no_nvml] { return NvmlLibrary::open(no_nvml); });
     try {
       ordinal_ = parse_cuda_device(device);
       find_device(ordinal_);
       hello_ = describe_device(ordinal_);
+      nvml_ = NvmlDevice::find(nvml.get(), hello_.environment.value("pci", ""), hello_.environment.value("uuid", ""), no_nvml);
+      if (nvml_) {
+        hello_.environment.update(nvml_->environment());
+      } else {
+        hello_.environment["nvml"] = no_nvml;
+      }
     } catch (const std::exception& error) {
       hello_ = Hello{};
       hello_.role = WorkerRole::runner;
@@ -77,6 +86,7 @@ class CudaRunner : public RunnerBackend {
     SetupReply reply;
     reply.id = request.id;
     problems_.clear();
+    if (sampler_) sampler_->forget_problems();
     guarded(reply, [&] {
       for (const ProblemSetup& problem : request.problems) {
         stage("setup " + problem.display);
@@ -116,8 +126,11 @@ class CudaRunner : public RunnerBackend {
       std::vector<PreparedLaunches> launches;
       for (const ProblemLaunch& candidate : request.candidates) launches.push_back(kernels.prepare(candidate));
       std::vector<Sampler::Candidate> candidates;
-      for (std::size_t i = 0; i < launches.size(); ++i) candidates.push_back({&problem(request.candidates[i].problem), &launches[i], 1, request.candidates[i].restore});
-      reply.timings = take_in_turn(request, candidates, stage);
+      for (std::size_t i = 0; i < launches.size(); ++i) {
+        candidates.push_back({&problem(request.candidates[i].problem), &launches[i], request.candidates[i].restore});
+      }
+      reply.timings = sampler().interleave(candidates, request.samples, request.max_seconds, request.cache, request.energy_seconds,
+                                           [&] { stage("time"); });
     });
     return reply;
   }
@@ -180,49 +193,21 @@ class CudaRunner : public RunnerBackend {
   }
 
   void time(const RunRequest& request, const PreparedLaunches& launches, const StageCallback& stage, RunReply& reply) {
-    const Sampler::Candidate candidate{&problem(request.time->problem), &launches, 1, request.time->restore};
-    bool launched = false;
-    for (const ProblemLaunch& verified : request.verify) launched = launched || verified.problem == request.time->problem;
-    if (!launched) {
-      stage("warm up");
-      for (int i = 0; i < kWarmUpSamples; ++i) sampler().sample({candidate}, request.timing.cache);
-    }
+    const Sampler::Candidate candidate{&problem(request.time->problem), &launches, request.time->restore};
     reply.timing = sampler().measure(candidate, request.timing, [&] { stage("time"); });
     if (reply.timing->abandoned) reply.outcome = Outcome::abandoned;
   }
 
-  std::vector<Timing> take_in_turn(const InterleaveRequest& request, std::vector<Sampler::Candidate>& candidates, const StageCallback& stage) {
-    const auto start = std::chrono::steady_clock::now();
-    std::vector<Timing> timings(candidates.size());
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      stage("warm up");
-      for (int k = 0; k < kWarmUpSamples; ++k) sampler().sample({candidates[i]}, request.cache);
-      candidates[i].launches_per_sample = sampler().launches_per_sample(candidates[i], request.cache);
-      timings[i].method = method_name(request.cache);
-      timings[i].launches_per_sample = candidates[i].launches_per_sample;
-    }
-    for (std::int64_t round = 0; round < request.samples && !candidates.empty(); ++round) {
-      if (round > 0 && seconds_since(start) >= request.max_seconds) break;
-      stage("time");
-      const std::size_t first = static_cast<std::size_t>(round) % candidates.size();
-      std::vector<Sampler::Candidate> order(candidates.begin() + static_cast<std::ptrdiff_t>(first), candidates.end());
-      order.insert(order.end(), candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(first));
-      const std::vector<double> times = sampler().sample(order, request.cache);
-      for (std::size_t i = 0; i < times.size(); ++i) timings[(first + i) % candidates.size()].samples_us.push_back(times[i]);
-    }
-    for (Timing& timing : timings) timing.seconds = seconds_since(start) / static_cast<double>(timings.size());
-    return timings;
-  }
-
   // Made when first needed: the start of the process is not delayed by it.
   Sampler& sampler() {
-    if (!sampler_) sampler_ = std::make_unique<Sampler>(hello_.device->limits.l2_bytes, stream_->get());
+    if (!sampler_) sampler_ = std::make_unique<Sampler>(hello_.device->limits.l2_bytes, stream_->get(), nvml_.get());
     return *sampler_;
   }
 
   int ordinal_ = 0;
   Hello hello_;
   bool unusable_ = false;
+  std::unique_ptr<NvmlDevice> nvml_;  // null where there is no NVML
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Sampler> sampler_;
   std::map<std::int64_t, std::unique_ptr<ProblemBuffers>> problems_;

@@ -56,6 +56,16 @@ int attribute(cudaDeviceAttr which, int ordinal) {
   return value;
 }
 
+// As nvidia-smi prints it: "GPU-8-4-4-4-12 digits". Of a MIG instance CUDA gives its own.
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
 DeviceLimits limits_of(const cudaDeviceProp& properties, int ordinal) {
   DeviceLimits limits;
   limits.max_threads_per_block = properties.maxThreadsPerBlock;
@@ -141,7 +151,8 @@ Hello describe_device(int ordinal) {
                        {"driver", module},
                        {"device_count", devices},
                        {"ordinal", ordinal},
-                       {"pci", fmt::format("{:04x}:{:02x}:{:02x}", properties.pciDomainID, properties.pciBusID, properties.pciDeviceID)},
+                       {"pci", fmt::format("{:04x}:{:02x}:{:02x}.0", properties.pciDomainID, properties.pciBusID, properties.pciDeviceID)},
+                       {"uuid", uuid_text(properties.uuid)},
                        {"ecc", properties.ECCEnabled != 0},
                        {"clock_khz", attribute(cudaDevAttrClockRate, ordinal)},
                        {"memory_clock_khz", attribute(cudaDevAttrMemoryClockRate, ordinal)},

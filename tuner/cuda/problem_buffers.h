@@ -8,6 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "cuda/buffer_copies.h"
 #include "cuda/device_memory.h"
 #include "cuda/loaded_kernel.h"
 #include "worker/message.h"
@@ -40,10 +41,13 @@ class ProblemBuffers {
   // Two runs from differently poisoned outputs, and all checks; one synchronisation. Throws CudaError.
   Verdict verify(const PreparedLaunches& launches, bool nondeterministic);
 
-  // Makes the inout arguments of run 0 anew.
-  void restore_inout();
-  // Queues all launches, on the buffers of run 0. Throws CudaError.
-  void launch(const PreparedLaunches& launches) { launch_on(launches, kRunA); }
+  // Timing works on sets of buffers with the same inputs: number 0 is that of run 0, the others are copies, made when first asked for.
+  // Tries to have `wanted` sets (at least 1); returns how many there are, fewer where memory is short. Throws CudaError.
+  std::int64_t ensure_sets(std::int64_t wanted);
+  // Makes the inout arguments of a set anew.
+  void restore_inout(std::int64_t set = 0);
+  // Queues all launches, on the buffers of a set that ensure_sets() has made. Throws CudaError.
+  void launch(const PreparedLaunches& launches, std::int64_t set = 0);
 
   // After a candidate wrote where it must not: guards and inputs are made anew, and the reference is run again if its result changed.
   void repair();
@@ -70,6 +74,8 @@ class ProblemBuffers {
   void poison(Slot slot, int pattern);
   void fill_inout(Slot slot);
   void launch_on(const PreparedLaunches& launches, Slot slot);
+  void* address(std::size_t argument, std::int64_t set) const;
+  std::vector<BufferCopies::Source> copy_sources() const;
   void queue_checks();
   void fetch_checks();
   std::uint64_t reference_checksum();
@@ -89,6 +95,7 @@ class ProblemBuffers {
   DeviceMemory checks_;        // CheckResult[arguments], then uint64_t[ranges]: copied back at once
   PinnedMemory host_checks_;   // the same on the host
   DeviceMemory checksum_;
+  BufferCopies copies_;        // sets 1, 2, ... for timing
 };
 
 }  // namespace tunebook

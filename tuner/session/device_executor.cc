@@ -15,6 +15,7 @@
 #include "session/runner.h"
 #include "session/subject.h"
 #include "session/verification_plan.h"
+#include "worker/method.h"
 
 namespace tunebook {
 namespace {
@@ -43,12 +44,6 @@ TimingPlan timing_plan(const std::string& kind, CacheMode cache) {
     plan.target_relative_width = 0.01;
   }
   return plan;
-}
-
-// What the workers put into Timing::method. Times taken by another way of measuring are not compared, so the number is raised
-// there and here when the timing code changes.
-std::string method_of(const std::string& kind, CacheMode cache) {
-  return std::string(cache == CacheMode::warm ? "warm" : "cold") + (kind == "cpu" ? "/cpu1" : "/1");
 }
 
 WorkerCommand command_for(const std::string& kind, const std::string& device) {
@@ -142,7 +137,7 @@ struct DeviceExecutor::Impl {
     const Hello& hello = *runner->hello();
     identity.device = *hello.device;
     identity.toolchain = pool->hello()->toolchain + (hello.driver.empty() ? "" : "; driver " + hello.driver);
-    identity.method = method_of(kind, options.cache);
+    identity.method = timing_method(kind, options.cache);
     identity.environment = hello.environment.is_object() ? hello.environment : nlohmann::json::object();
     identity.environment["driver"] = hello.driver;
     identity.environment["compiler"] = pool->hello()->toolchain;
