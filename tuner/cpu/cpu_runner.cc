@@ -14,6 +14,7 @@
 #include "cpu/asan_runtime.h"
 #include "cpu/cpu_device.h"
 #include "cpu/host_compiler.h"
+#include "worker/method.h"
 
 namespace tunebook {
 namespace {
@@ -37,8 +38,6 @@ class Rejected : public std::runtime_error {
   explicit Rejected(Rejection rejection) : std::runtime_error(rejection.message), outcome(rejection.outcome) {}
   Outcome outcome;
 };
-
-std::string method_name(CacheMode cache) { return cache == CacheMode::cold ? "cold/cpu1" : "warm/cpu1"; }
 
 }  // namespace
 
@@ -203,7 +202,7 @@ double CpuRunner::timed_sample(Candidate& candidate, CacheMode cache) {
 Timing CpuRunner::time(Candidate& candidate, const TimingPlan& plan, bool warm, const StageCallback& stage) {
   const auto started = Clock::now();
   Timing timing;
-  timing.method = method_name(plan.cache);
+  timing.method = timing_method("cpu", plan.cache);
   if (!warm) {
     candidate.problem->restore_changed_inputs();
     launch_once(candidate);
@@ -273,7 +272,7 @@ InterleaveReply CpuRunner::interleave(const InterleaveRequest& request, const St
       }
     }
     for (Timing& timing : timings) {
-      timing.method = method_name(request.cache);
+      timing.method = timing_method("cpu", request.cache);
       timing.seconds = seconds_since(started);
     }
     reply.timings = std::move(timings);

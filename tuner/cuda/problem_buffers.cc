@@ -115,6 +115,7 @@ std::uint64_t ProblemBuffers::reference_checksum() {
 
 void ProblemBuffers::repair() {
   fill_inputs();
+  copies_.invalidate();
   if (reference_checksum() != reference_sum_) run_reference();
 }
 
@@ -136,7 +137,47 @@ void ProblemBuffers::fill_inout(Slot slot) {
   check_cuda(cudaGetLastError(), "filling inputs");
 }
 
-void ProblemBuffers::restore_inout() { fill_inout(kRunA); }
+std::vector<BufferCopies::Source> ProblemBuffers::copy_sources() const {
+  std::vector<BufferCopies::Source> sources;
+  for (const Bound& bound : arguments_) {
+    if (bound.setup.pointer) sources.push_back({bound.buffers[kRunA].bytes(), bound.is_input() ? bound.pointers[kRunA] : nullptr});
+  }
+  return sources;
+}
+
+std::int64_t ProblemBuffers::ensure_sets(std::int64_t wanted) {
+  const std::int64_t sets = 1 + copies_.ensure(wanted - 1, copy_sources(), stream_);
+  // Kernels that work in place and need no restoring start from the same values in each set.
+  for (std::int64_t set = 0; set < std::min(sets, wanted); ++set) restore_inout(set);
+  return sets;
+}
+
+void* ProblemBuffers::address(std::size_t argument, std::int64_t set) const {
+  if (set == 0) return arguments_[argument].pointers[kRunA];
+  const auto place = std::count_if(arguments_.begin(), arguments_.begin() + static_cast<std::ptrdiff_t>(argument),
+                                   [](const Bound& bound) { return bound.setup.pointer; });
+  return copies_.address(set - 1, static_cast<std::size_t>(place));
+}
+
+void ProblemBuffers::restore_inout(std::int64_t set) {
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const Bound& bound = arguments_[i];
+    if (!bound.setup.pointer || bound.setup.access != Argument::Access::inout) continue;
+    queue_fill(bound.setup.dtype, address(i, set), count_of(bound.setup), rule_of(bound.setup), stream_);
+  }
+  check_cuda(cudaGetLastError(), "filling inputs");
+}
+
+void ProblemBuffers::launch(const PreparedLaunches& launches, std::int64_t set) {
+  std::vector<void*> pointers(arguments_.size());
+  std::vector<void*> addresses(arguments_.size());
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    Bound& bound = arguments_[i];
+    if (bound.setup.pointer) pointers[i] = address(i, set);
+    addresses[i] = bound.setup.pointer ? static_cast<void*>(&pointers[i]) : static_cast<void*>(bound.scalar.data());
+  }
+  for (const PreparedLaunch& launch : launches) launch.kernel->launch(launch.shape, addresses.data(), stream_);
+}
 
 void ProblemBuffers::launch_on(const PreparedLaunches& launches, Slot slot) {
   std::vector<void*> addresses(arguments_.size());
