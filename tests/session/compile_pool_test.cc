@@ -56,12 +56,12 @@ class Marker {
 
 struct Harness {
   explicit Harness(CompilePoolOptions options) : pool(loop, std::move(options)) {}
-  CompilePool::JobId submit(std::int64_t id, const std::string& how, int priority = 0) {
+  void submit(std::int64_t id, const std::string& how, int priority = 0) {
     CompileRequest request;
     request.id = id;
     request.source.text = "artifact " + std::to_string(id);
     request.arch = how;
-    return pool.submit(std::move(request), priority, [this](CompileResult result) {
+    pool.submit(std::move(request), priority, [this](CompileResult result) {
       order.push_back(result.reply.id);
       results[result.reply.id] = std::move(result);
     });
@@ -123,14 +123,16 @@ TEST_F(CompilePoolTest, FaultsCostOneJobEach) {
   EXPECT_EQ(harness.results[0].reply.outcome, Outcome::compile_timeout);
   EXPECT_EQ(harness.results[0].reply.message, "the compiler did not finish within 1 s");
   EXPECT_EQ(harness.results[1].reply.outcome, Outcome::compile_error);
-  EXPECT_EQ(harness.results[1].reply.message, "the compiler was killed by signal 9 (out of memory?)");
+  EXPECT_EQ(harness.results[1].reply.message, "the compiler was killed by signal 9, from outside or for want of memory");
   EXPECT_EQ(harness.results[2].reply.outcome, Outcome::compile_error);
   EXPECT_TRUE(harness.results[2].reply.message.starts_with("the compiler crashed (signal 11)"));
-  EXPECT_EQ(harness.results[3].reply.message, "the compiler ended with exit code 7:\ncannot go on");
+  EXPECT_TRUE(harness.results[3].reply.message.starts_with("the compiler ended with exit code 7")) << harness.results[3].reply.message;
+  EXPECT_TRUE(harness.results[3].reply.message.ends_with(":\ncannot go on")) << harness.results[3].reply.message;
   EXPECT_EQ(harness.results[4].reply.outcome, Outcome::compile_error);
-  EXPECT_EQ(harness.results[5].reply.outcome, Outcome::compile_timeout);
+  EXPECT_EQ(harness.results[5].reply.outcome, Outcome::worker_lost);
+  EXPECT_EQ(harness.results[5].reply.message, "the compiler was stopped by a signal from outside and did not go on");
   EXPECT_EQ(harness.pool.statistics().workers_lost, 6);
-  EXPECT_EQ(harness.pool.statistics().timed_out, 2);
+  EXPECT_EQ(harness.pool.statistics().timed_out, 1);
   EXPECT_EQ(harness.pool.statistics().workers, 2);
 }
 
@@ -153,30 +155,6 @@ TEST_F(CompilePoolTest, JobsFailWhenNoWorkerCanStart) {
     ASSERT_TRUE(harness.wait(3));
     EXPECT_NE(harness.results[3].environment_error, "");
   }
-}
-
-TEST_F(CompilePoolTest, PauseLetsTheRunningEndAndResumeGoesOn) {
-  Harness harness(pool_options(2));
-  harness.submit(0, "ok");
-  ASSERT_TRUE(harness.wait(1));
-  for (std::int64_t id = 1; id <= 6; ++id) harness.submit(id, "sleep 60");
-  ASSERT_TRUE(harness.loop.run_until([&] { return harness.pool.statistics().busy > 0; }, kPatience));
-  const int running = harness.pool.statistics().busy;
-  bool quiet = false;
-  harness.pool.pause([&] { quiet = true; });
-  EXPECT_FALSE(quiet);
-  ASSERT_TRUE(harness.loop.run_until([&] { return quiet; }, kPatience));
-  EXPECT_EQ(harness.pool.statistics().busy, 0);
-  EXPECT_EQ(harness.order.size(), 1u + static_cast<std::size_t>(running));
-  harness.loop.run_until([] { return false; }, 0.1);
-  EXPECT_EQ(harness.order.size(), 1u + static_cast<std::size_t>(running));
-
-  quiet = false;
-  harness.pool.pause([&] { quiet = true; });  // nothing runs
-  ASSERT_TRUE(harness.loop.run_until([&] { return quiet; }, kPatience));
-  harness.pool.pause([] { FAIL() << "resumed before it was told"; });
-  harness.pool.resume();
-  EXPECT_TRUE(harness.wait(7));
 }
 
 TEST_F(CompilePoolTest, StoppedCompilesStandStillAndGoOn) {
@@ -260,8 +238,8 @@ TEST_F(CompilePoolTest, ATimeoutIsThatOfOneJobAndTheOtherIsCompiledAgain) {
 
 TEST_F(CompilePoolTest, AfterACrashOfTwoEachRunsAloneToFindTheCulprit) {
   const std::vector<std::pair<std::string, std::string>> faults = {{"segv", "the compiler crashed (signal 11)"},
-                                                                   {"kill", "the compiler was killed by signal 9 (out of memory?)"},
-                                                                   {"exit", "the compiler ended with exit code 7:\ncannot go on"}};
+                                                                   {"kill", "the compiler was killed by signal 9, from outside or for want of memory"},
+                                                                   {"exit", "the compiler ended with exit code 7"}};
   for (const auto& [fault, message] : faults) {
     SCOPED_TRACE(fault);
     const Marker marker("crash");
@@ -290,37 +268,40 @@ TEST_F(CompilePoolTest, JobsThatRunAloneGetTheirTurnInABusyPool) {
   EXPECT_EQ(harness.pool.statistics().finished, 40);
 }
 
-TEST_F(CompilePoolTest, WhatACrashPutBackWaitsWhilePausedAndCanBeCancelled) {
-  const Marker marker("pause");
-  Harness harness(double_options(1));
-  harness.submit(1, "after " + marker.path() + " segv");
-  harness.submit(2, "hang");
-  ASSERT_TRUE(harness.loop.run_until([&] { return harness.pool.statistics().compiling == 2; }, kPatience));
-  bool quiet = false;
-  harness.pool.pause([&] { quiet = true; });
-  std::ofstream(marker.path()).flush();
-  ASSERT_TRUE(harness.loop.run_until([&] { return quiet; }, kPatience));
-  EXPECT_TRUE(harness.order.empty());
-  EXPECT_EQ(harness.pool.statistics().queued, 2u);
-  EXPECT_EQ(harness.pool.cancel_queued(), 2u);
-  harness.submit(3, "ok");
-  harness.pool.resume();
-  ASSERT_TRUE(harness.wait(1));
-  EXPECT_EQ(harness.order, (std::vector<std::int64_t>{3}));
-}
-
 TEST_F(CompilePoolTest, CancelledJobsAreNotAnswered) {
   Harness harness(pool_options(1));
   harness.submit(1, "ok");
-  const CompilePool::JobId second = harness.submit(2, "ok");
-  EXPECT_TRUE(harness.pool.cancel(second));
-  EXPECT_FALSE(harness.pool.cancel(second));
   ASSERT_TRUE(harness.wait(1));
+  harness.submit(2, "ok");
   harness.submit(3, "ok");
-  harness.submit(4, "ok");
   EXPECT_EQ(harness.pool.cancel_queued(), 2u);
   harness.loop.run_until([] { return false; }, 0.05);
   EXPECT_EQ(harness.order, (std::vector<std::int64_t>{1}));
+}
+
+// 0 is what a pool sets itself; the compiler asks for twice the limit of the last one.
+TEST_F(CompilePoolTest, ACompilerThatWantsTooMuchAddressSpaceIsRefusedAndSaysSo) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer reserves more address space than any limit";
+#endif
+  for (const std::string how : {"reserve", "reserve and abort"}) {
+    CompilePoolOptions options = pool_options(1);
+    options.worker.address_space_mib = 4096;
+    Harness harness(options);
+    harness.submit(1, how + " 1024");
+    harness.submit(2, how + " 8192");
+    harness.submit(3, "ok");
+    ASSERT_TRUE(harness.wait(3));
+    EXPECT_EQ(harness.results[1].reply.outcome, Outcome::ok) << harness.results[1].reply.message;
+    EXPECT_EQ(harness.results[2].reply.outcome, Outcome::compile_error);
+    EXPECT_NE(harness.results[2].reply.message.find("may use 4096 MiB of address space"), std::string::npos) << harness.results[2].reply.message;
+    EXPECT_EQ(harness.results[3].reply.outcome, Outcome::ok);
+  }
+  const HostResources host = read_host_resources();
+  Harness harness(pool_options(1));
+  harness.submit(1, "reserve " + std::to_string(2 * compile_address_space_mib(host, 1, 1)));
+  ASSERT_TRUE(harness.wait(1));
+  EXPECT_EQ(harness.results[1].reply.outcome, Outcome::compile_error);
 }
 
 TEST_F(CompilePoolTest, ACallbackMaySubmitTheNextJob) {

@@ -66,18 +66,6 @@ TEST(EventLoop, PostWakesItFromAnotherThread) {
   other.join();
 }
 
-TEST(EventLoop, TerminationSignalsReachTheCallback) {
-  EventLoop loop;
-  std::vector<int> received;
-  loop.on_termination([&](int number) { received.push_back(number); });
-  Timer keep(loop, [] {});
-  keep.start(60);
-  std::raise(SIGINT);
-  std::raise(SIGTERM);
-  EXPECT_TRUE(loop.run_until([&] { return received.size() == 2; }, 10));
-  loop.on_termination({});
-}
-
 TEST(EventLoop, AnExceptionInACallbackIsThrownByRun) {
   EventLoop loop;
   loop.post([] { throw std::runtime_error("posted"); });

@@ -1,5 +1,6 @@
-// A worker that misbehaves on demand. How it starts is told by $FAKE_START, what a compile does by the request's arch, what
-// a run does by the display name of the first problem of its set-up.
+// A worker that misbehaves on demand. How it starts is told by $FAKE_START, how it opens its device by
+// $FAKE_WARM_UP, what a compile does by the request's arch, what a set-up does by the display names of its problems, what a run or
+// interleaving does by the symbols of its launches.
 
 #include <chrono>
 #include <csignal>
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -60,7 +62,24 @@ void wait_for_file(const std::string& path) {
   while (::access(path.c_str(), F_OK) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
+// Takes so many MiB of address space, as a compiler that grows without end would; exits or aborts when it is refused.
+void reserve(const std::string& how) {
+  const std::size_t mib = std::stoul(how.substr(how.rfind(' ') + 1));
+  void* const taken = ::mmap(nullptr, mib << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (taken != MAP_FAILED) return;
+  if (how.starts_with("reserve and abort")) std::abort();
+  std::fprintf(stderr, "out of memory\n");
+  std::_Exit(1);
+}
+
 void misbehave(const std::string& how) {
+  // "first FILE HOW" misbehaves unless FILE exists, which it makes.
+  if (how.starts_with("first ")) {
+    const std::size_t space = how.find(' ', 6);
+    if (!existed(how.substr(6, space - 6))) misbehave(how.substr(space + 1));
+    return;
+  }
+  if (how.starts_with("reserve")) reserve(how);
   // "once FILE" hangs unless FILE exists, which it makes; "after FILE HOW" misbehaves as soon as FILE exists.
   if (how.starts_with("once ") && !existed(how.substr(5))) hang();
   if (how == "after another") {
@@ -96,9 +115,17 @@ void misbehave(const std::string& how) {
   if (how == "not MessagePack") write_raw(std::string_view("\x02\0\0\0\xc1\xc1", 6));
   if (how == "too long") write_raw("\xff\xff\xff\xff");
   if (how == "wrong id") write_message(kFd, encode(Reply{CompileReply{}}));
-  if (how == "wrong type") write_message(kFd, encode(Reply{SetupReply{}}));
+  if (how == "wrong type") write_message(kFd, encode(Reply{InterleaveReply{}}));  // never asked for
   if (how == "unknown type") write_message(kFd, nlohmann::json{{"type", "dance"}});
   if (how == "second hello") write_message(kFd, encode(Reply{Hello{}}));
+  if (how == "cut short") {
+    write_raw(std::string_view("\x40\0\0\0\x81", 5));
+    std::_Exit(0);
+  }
+  if (how == "no map") write_message(kFd, nlohmann::json::array({1, 2}));
+  if (how == "wrong field") write_message(kFd, nlohmann::json{{"type", "stage"}, {"id", "seven"}, {"what", 3}});
+  if (how == "unknown id") write_message(kFd, encode(Reply{Stage{4711, "elsewhere"}}));
+  if (how == "huge length inside") write_raw(std::string_view("\x05\0\0\0\xdd\xff\xff\xff\xff", 9));
   if (how == "close") {
     ::shutdown(kFd, SHUT_WR);
     hang();
@@ -149,9 +176,21 @@ class FakeCompiler : public CompilerBackend {
   }
 };
 
+const std::string& symbol(const ProblemLaunch& launch) { return launch.launches.front().symbol; }
+
 class FakeRunner : public RunnerBackend {
  public:
-  Hello hello() override { return start(WorkerRole::runner); }
+  Hello hello() override {
+    Hello hello = start(WorkerRole::runner);
+    hello.device.emplace();
+    hello.device->kind = "cuda";
+    hello.device->name = "fake GPU";
+    hello.native_arch = "sm_90";
+    return hello;
+  }
+  void warm_up() override {
+    if (const char* how = std::getenv("FAKE_WARM_UP"); how != nullptr) misbehave(how);
+  }
   SetupReply setup(const SetupRequest& request, const StageCallback& stage) override {
     for (const ProblemSetup& problem : request.problems) {
       stage(problem.display);
@@ -159,8 +198,29 @@ class FakeRunner : public RunnerBackend {
     }
     return {};
   }
-  RunReply run(const RunRequest&, const StageCallback&) override { return {}; }
-  InterleaveReply interleave(const InterleaveRequest&, const StageCallback&) override { return {}; }
+  // Misbehaves as the symbols of what it verifies and times say.
+  RunReply run(const RunRequest& request, const StageCallback& stage) override {
+    for (const ProblemLaunch& launch : request.verify) {
+      stage("verify");
+      misbehave(symbol(launch));
+    }
+    if (request.time) {
+      stage("time");
+      misbehave(symbol(*request.time));
+    }
+    RunReply reply;
+    reply.message = std::to_string(::getpid());
+    return reply;
+  }
+  InterleaveReply interleave(const InterleaveRequest& request, const StageCallback& stage) override {
+    InterleaveReply reply;
+    for (const ProblemLaunch& launch : request.candidates) {
+      stage("time");
+      misbehave(symbol(launch));
+      reply.timings.emplace_back().samples_us = {1.0, 1.0, 1.0};
+    }
+    return reply;
+  }
   CalibrateReply calibrate(const CalibrateRequest&, const StageCallback&) override { return {}; }
 };
 

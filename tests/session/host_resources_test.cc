@@ -65,5 +65,19 @@ TEST(DefaultCompileWorkers, CoresBoundedByMemory) {
   EXPECT_EQ(default_compile_workers({16, 0}), 1);
 }
 
+// Twice a worker's share of the memory, at most all of it, and never less than what a compiler needs.
+TEST(CompileAddressSpace, FollowsTheMemory) {
+  EXPECT_EQ(compile_address_space_mib({16, 128 * kGiB}, 16, 1), 16 << 10);
+  EXPECT_EQ(compile_address_space_mib({16, 128 * kGiB}, 1, 1), 128 << 10);
+  EXPECT_EQ(compile_address_space_mib({2, 2 * kGiB}, 2, 1), 6 << 10);
+  EXPECT_EQ(compile_address_space_mib({2, 2 * kGiB}, 1, 2), 8 << 10);
+}
+
+TEST_F(HostResourcesTest, KillsForWantOfMemoryAreCounted) {
+  EXPECT_FALSE(out_of_memory_kills(root_));
+  write("proc/vmstat", "nr_free_pages 5\noom_kill 3\n");
+  EXPECT_EQ(out_of_memory_kills(root_), 3);
+}
+
 }  // namespace
 }  // namespace tunebook

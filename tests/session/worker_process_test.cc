@@ -188,7 +188,7 @@ struct Fault {
 
 TEST_F(WorkerProcessTest, EachFaultDuringARequestHasItsReason) {
   const std::vector<Fault> faults = {
-      {"hang", Kind::deadline, 0},           {"stop", Kind::deadline, 0},
+      {"hang", Kind::deadline, 0},           {"stop", Kind::stopped, 0},
       {"endless output", Kind::deadline, 0}, {"exit", Kind::exited, 7},
       {"abort", Kind::signalled, SIGABRT},   {"segv", Kind::signalled, SIGSEGV},
       {"kill", Kind::signalled, SIGKILL},    {"not MessagePack", Kind::protocol_error, 0},

@@ -1,6 +1,7 @@
 #include "session/compile_pool.h"
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -16,41 +17,51 @@ namespace {
 // A worker that dies without compiling anything is tried again, as a machine out of memory for a moment recovers; three such
 // deaths in a row are not chance.
 constexpr int kStartAttempts = 3;
-constexpr std::size_t kQuotedOutputBytes = std::size_t{2} << 10;
 
-std::string_view tail(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  return text.substr(text.size() - std::min(text.size(), kQuotedOutputBytes));
-}
-
-std::string with_output(std::string message, const LostReason& reason) {
-  if (const auto output = tail(reason.error_output); !output.empty()) message += fmt::format(":\n{}", output);
-  return message;
-}
-
-// The answer to a job whose worker died of it.
-CompileReply reply_of_lost_worker(const LostReason& reason) {
+// The answer to a job whose worker died of it. `address_space_mib`: the worker's limit.
+CompileReply reply_of_lost_worker(const LostReason& reason, std::int64_t address_space_mib) {
   CompileReply reply;
   reply.outcome = Outcome::compile_error;
+  // Whoever is refused memory ends in its own way: by an abort, by an exit, or at a null pointer.
+  const std::string limit = fmt::format("; it may use {} MiB of address space", address_space_mib);
   switch (reason.kind) {
     case LostReason::Kind::deadline:
       reply.outcome = Outcome::compile_timeout;
       reply.seconds = reason.deadline_s;
       reply.message = fmt::format("the compiler did not finish within {:g} s", reason.deadline_s);
       break;
-    case LostReason::Kind::signalled:
-      reply.message = reason.code == 9 ? "the compiler was killed by signal 9 (out of memory?)"
-                                       : fmt::format("the compiler crashed (signal {})", reason.code);
-      reply.message = with_output(std::move(reply.message), reason);
+    case LostReason::Kind::stopped:
+      reply.outcome = Outcome::worker_lost;
+      reply.message = fmt::format("the compiler {}", reason.describe());
       break;
-    default: reply.message = with_output(fmt::format("the compiler {}", reason.describe()), reason);
+    case LostReason::Kind::signalled:
+      if (reason.out_of_memory) {
+        reply.message = reason.with_output("the compiler was killed by the kernel's out-of-memory killer as it seems (signal 9)");
+      } else if (reason.code == SIGKILL) {
+        reply.message = reason.with_output("the compiler was killed by signal 9, from outside or for want of memory");
+      } else {
+        reply.message = reason.with_output(fmt::format("the compiler crashed (signal {}){}", reason.code, limit));
+      }
+      break;
+    default: reply.message = reason.with_output(fmt::format("the compiler {}{}", reason.describe(), limit));
   }
   return reply;
+}
+
+// A compiler that was refused memory says so in its own words, which do not tell why.
+void explain_refused_memory(CompileReply& reply, std::int64_t address_space_mib) {
+  if (reply.outcome != Outcome::compile_error) return;
+  for (const std::string_view words : {"ut of memory", "bad_alloc", "annot allocate memory", "virtual memory exhausted"}) {
+    if (reply.message.find(words) == std::string::npos) continue;
+    reply.message += fmt::format("\n(a compile process may use {} MiB of address space)", address_space_mib);
+    return;
+  }
 }
 
 }  // namespace
 
 struct CompilePool::Impl {
+  using JobId = std::int64_t;
   // Highest priority first, then in order of submission.
   using QueueKey = std::pair<int, JobId>;
   struct Job {
@@ -71,12 +82,16 @@ struct CompilePool::Impl {
 
   Impl(EventLoop& event_loop, CompilePoolOptions pool_options) : loop(event_loop), options(std::move(pool_options)) {
     options.worker.role = WorkerRole::compiler;
-    const int at_once = default_compile_workers(read_host_resources());  // cores, as far as there is memory for each
+    const HostResources host = read_host_resources();
+    const int at_once = default_compile_workers(host);  // cores, as far as there is memory for each
     if (options.workers <= 0) options.workers = at_once;
     if (options.threads_per_worker <= 0) {
       options.threads_per_worker = std::clamp(at_once / options.workers, 1, std::max(options.max_threads_per_worker, 1));
     }
     options.worker.max_in_flight = options.threads_per_worker;
+    if (options.worker.address_space_mib == 0) {
+      options.worker.address_space_mib = compile_address_space_mib(host, options.workers, options.threads_per_worker);
+    }
     slots.resize(static_cast<std::size_t>(options.workers));
   }
 
@@ -84,13 +99,10 @@ struct CompilePool::Impl {
   CompilePoolOptions options;
   std::vector<Slot> slots;
   std::map<QueueKey, Job> queue;
-  std::map<JobId, QueueKey> queued_keys;
   JobId last_id = 0;
   bool started = false;
-  bool paused = false;
   bool stopped = false;
   bool dispatch_posted = false;
-  std::function<void()> on_quiet;
   int failures_in_row = 0;
   std::string environment_error;
   std::optional<Hello> hello;
@@ -108,8 +120,6 @@ struct CompilePool::Impl {
   void dispatch();
   Slot* choose_slot(bool alone);
   void hand_out(Slot& slot, QueueKey key);
-  void announce_quiet();
-  bool running() const;
   bool none_left() const;
 };
 
@@ -126,6 +136,7 @@ void CompilePool::Impl::start_worker(Slot& slot) {
   callbacks.on_reply = [this, &slot](Reply reply) {
     auto& compiled = std::get<CompileReply>(reply);
     const JobId id = compiled.id;
+    explain_refused_memory(compiled, options.worker.address_space_mib);
     job_done(slot, id, std::move(compiled));
   };
   callbacks.on_lost = [this, &slot](const LostReason& reason) { worker_lost(slot, reason); };
@@ -141,9 +152,8 @@ void CompilePool::Impl::worker_lost(Slot& slot, const LostReason& reason) {
   if (slot.jobs.empty()) {
     ++failures_in_row;
     const bool names_itself = reason.kind == LostReason::Kind::could_not_start;
-    attempt_failed(slot, with_output(names_itself ? reason.describe() : fmt::format("the compile worker {} {}",
-                                                                                     options.worker.program, reason.describe()),
-                                     reason));
+    attempt_failed(slot, reason.with_output(names_itself ? reason.describe()
+                                                         : fmt::format("the compile worker {} {}", options.worker.program, reason.describe())));
     return;
   }
   ++counts.workers_lost;
@@ -154,19 +164,14 @@ void CompilePool::Impl::worker_lost(Slot& slot, const LostReason& reason) {
   std::map<JobId, Job> innocent = std::exchange(slot.jobs, {});
   if (culprit) slot.jobs.insert(innocent.extract(*culprit));
   put_back(std::move(innocent), !culprit);
-  CompileReply reply = reply_of_lost_worker(reason);
+  CompileReply reply = reply_of_lost_worker(reason, options.worker.address_space_mib);
   start_worker(slot);
-  if (culprit) {
-    job_done(slot, *culprit, std::move(reply));
-  } else if (on_quiet && !running()) {
-    announce_quiet();
-  }
+  if (culprit) job_done(slot, *culprit, std::move(reply));
 }
 
 void CompilePool::Impl::put_back(std::map<JobId, Job> jobs, bool alone) {
   for (auto& [id, job] : jobs) {
     job.alone = job.alone || alone;
-    queued_keys.emplace(id, job.key);
     queue.emplace(job.key, std::move(job));
   }
   request_dispatch();
@@ -191,14 +196,12 @@ void CompilePool::Impl::job_done(Slot& slot, JobId id, CompileReply reply) {
   if (reply.cached) ++counts.cached;
   counts.compile_seconds += reply.seconds;
   request_dispatch();
-  if (on_quiet && !running()) announce_quiet();
   job.callback(CompileResult{std::move(reply), ""});
 }
 
 void CompilePool::Impl::fail_queued() {
   // A callback may submit the next job, which fails in the next round of the loop.
   const auto failed = std::exchange(queue, {});
-  queued_keys.clear();
   for (const auto& [key, job] : failed) {
     CompileResult result;
     result.reply.id = job.caller_id;
@@ -222,7 +225,7 @@ void CompilePool::Impl::dispatch() {
     fail_queued();
     return;
   }
-  if (paused || stopped) return;
+  if (stopped) return;
   for (Slot& slot : slots) slot.held = false;
   for (auto next = queue.begin(); next != queue.end();) {
     const auto [key, alone] = std::pair(next->first, next->second.alone);
@@ -253,26 +256,13 @@ CompilePool::Impl::Slot* CompilePool::Impl::choose_slot(bool alone) {
 
 void CompilePool::Impl::hand_out(Slot& slot, QueueKey key) {
   auto node = queue.extract(key);
-  queued_keys.erase(key.second);
   const Job& job = slot.jobs.emplace(key.second, std::move(node.mapped())).first->second;
   slot.worker->send(job.request);
   slot.worker->arm_deadline(options.timeout_s);
 }
 
-void CompilePool::Impl::announce_quiet() {
-  loop.post([this, guard = std::weak_ptr<int>(alive)] {
-    if (guard.expired() || !on_quiet) return;  // resumed meanwhile
-    const auto callback = std::exchange(on_quiet, nullptr);
-    callback();
-  });
-}
-
 bool CompilePool::Impl::none_left() const {
   return std::none_of(slots.begin(), slots.end(), [](const Slot& slot) { return slot.worker != nullptr; });
-}
-
-bool CompilePool::Impl::running() const {
-  return std::any_of(slots.begin(), slots.end(), [](const Slot& slot) { return !slot.jobs.empty(); });
 }
 
 CompilePool::CompilePool(EventLoop& loop, CompilePoolOptions options)
@@ -290,45 +280,20 @@ void CompilePool::start() {
   for (Impl::Slot& slot : impl_->slots) impl_->start_worker(slot);
 }
 
-CompilePool::JobId CompilePool::submit(CompileRequest request, int priority, Callback callback) {
+void CompilePool::submit(CompileRequest request, int priority, Callback callback) {
   start();
-  const JobId id = ++impl_->last_id;
+  const Impl::JobId id = ++impl_->last_id;
   const Impl::QueueKey key{-priority, id};
   const std::int64_t caller_id = std::exchange(request.id, id);
   impl_->queue.emplace(key, Impl::Job{std::move(request), caller_id, std::move(callback), key, false});
-  impl_->queued_keys.emplace(id, key);
   impl_->request_dispatch();
-  return id;
-}
-
-bool CompilePool::cancel(JobId job) {
-  const auto found = impl_->queued_keys.find(job);
-  if (found == impl_->queued_keys.end()) return false;
-  impl_->queue.erase(found->second);
-  impl_->queued_keys.erase(found);
-  return true;
 }
 
 std::size_t CompilePool::cancel_queued() {
   const std::size_t count = impl_->queue.size();
   impl_->queue.clear();
-  impl_->queued_keys.clear();
   return count;
 }
-
-void CompilePool::pause(std::function<void()> on_quiet) {
-  impl_->paused = true;
-  impl_->on_quiet = std::move(on_quiet);
-  if (impl_->on_quiet && !impl_->running()) impl_->announce_quiet();
-}
-
-void CompilePool::resume() {
-  impl_->paused = false;
-  impl_->on_quiet = nullptr;
-  impl_->request_dispatch();
-}
-
-bool CompilePool::paused() const { return impl_->paused; }
 
 void CompilePool::stop_running() {
   impl_->stopped = true;

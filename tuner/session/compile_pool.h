@@ -14,7 +14,7 @@
 namespace tunebook {
 
 struct CompilePoolOptions {
-  WorkerCommand worker;         // its role and how many requests it has at once are set by the pool
+  WorkerCommand worker;         // its role and how many requests it has at once are set by the pool; so is, if 0, address_space_mib
   int workers = 0;              // processes; 0: default_compile_workers()
   int threads_per_worker = 0;   // compiles at once in each; 0: what default_compile_workers() allows for each, up to ...
   int max_threads_per_worker = 1;  // ... this: max_compile_threads() of the device kind
@@ -22,8 +22,8 @@ struct CompilePoolOptions {
   double start_timeout_s = kWorkerStartSeconds;
 };
 
-// The answer to a job. A compiler that crashed, was killed or hung is an outcome (compile_error, compile_timeout) too. Jobs that shared
-// its process are compiled again: alone, if it is not known whose fault it was.
+// The answer to a job. A compiler that crashed or was killed (compile_error), hung (compile_timeout) or was stopped from outside
+// (worker_lost) is an outcome too. Jobs that shared its process are compiled again: alone, if it is not known whose fault it was.
 struct CompileResult {
   CompileReply reply;             // with the id of the request as it was submitted
   std::string environment_error;  // not empty: no compile worker can be started; why, and what to do. Nothing was compiled
@@ -45,7 +45,6 @@ struct CompileStatistics {
 // but not destroy it.
 class CompilePool {
  public:
-  using JobId = std::int64_t;
   using Callback = std::function<void(CompileResult)>;
 
   CompilePool(EventLoop& loop, CompilePoolOptions options);
@@ -56,15 +55,10 @@ class CompilePool {
   // Starts the workers; submit() does, too.
   void start();
   // Higher priority first, equal ones in order of submission. The callback is called from the loop, once.
-  JobId submit(CompileRequest request, int priority, Callback callback);
-  // Drops jobs that have not begun, or wait to begin again; their callbacks are not called.
-  bool cancel(JobId job);
+  void submit(CompileRequest request, int priority, Callback callback);
+  // Drops the jobs that have not begun, or wait to begin again; their callbacks are not called. Returns how many.
   std::size_t cancel_queued();
 
-  // Hands out no more jobs; `on_quiet` is called from the loop once none runs (unless resumed before).
-  void pause(std::function<void()> on_quiet = {});
-  void resume();
-  bool paused() const;
   // Stops and continues the processes that are compiling now, with their children; nothing is handed out meanwhile.
   void stop_running();
   void continue_running();

@@ -15,7 +15,6 @@
 namespace tunebook {
 namespace {
 
-constexpr std::array<int, 2> kTerminationSignals = {SIGINT, SIGTERM};
 // Killed children are gone in milliseconds; one that hangs in a driver must not keep the coordinator from ending.
 constexpr std::chrono::seconds kDrainLimit{5};
 
@@ -64,16 +63,11 @@ EventLoop::EventLoop() : impl_(std::make_unique<Impl>()) {
   check_uv(uv_loop_init(&impl_->loop), "cannot create the event loop");
   impl_->loop.data = impl_.get();
   check_uv(uv_async_init(&impl_->loop, &impl_->wake, [](uv_async_t*) {}), "cannot create the event loop");
-  for (std::size_t i = 0; i < impl_->signals.size(); ++i) {
-    uv_signal_init(&impl_->loop, &impl_->signals[i]);
-    uv_unref(as_handle(&impl_->signals[i]));
-  }
   uv_unref(as_handle(&impl_->wake));  // does not keep run() waiting
 }
 
 EventLoop::~EventLoop() {
   uv_close(as_handle(&impl_->wake), nullptr);
-  for (uv_signal_t& signal : impl_->signals) uv_close(as_handle(&signal), nullptr);
   // Handles close from the loop, and killed children are waited for, lest they stay as zombies.
   bool expired = false;
   uv_timer_t limit;
@@ -118,26 +112,6 @@ void EventLoop::post(std::function<void()> callback) {
     impl_->posted.push_back(std::move(callback));
   }
   uv_async_send(&impl_->wake);
-}
-
-void EventLoop::on_termination(std::function<void(int)> callback) {
-  impl_->on_termination = std::move(callback);
-  for (std::size_t i = 0; i < impl_->signals.size(); ++i) {
-    uv_signal_t* signal = &impl_->signals[i];
-    if (!impl_->on_termination) {
-      uv_signal_stop(signal);
-      continue;
-    }
-    check_uv(uv_signal_start(
-                 signal,
-                 [](uv_signal_t* received, int number) {
-                   auto* impl = static_cast<Impl*>(received->loop->data);
-                   const auto handler = impl->on_termination;
-                   if (handler) impl->guard([&] { handler(number); });
-                 },
-                 kTerminationSignals[i]),
-             "cannot watch for signals");
-  }
 }
 
 struct Timer::Handle {

@@ -27,10 +27,6 @@ class EventLoop {
   // Calls `callback` from the loop, soon, in order.
   void post(std::function<void()> callback);
 
-  // Calls `callback` with the signal's number for each SIGINT and SIGTERM, instead of their default action. An empty one
-  // restores that.
-  void on_termination(std::function<void(int)> callback);
-
   struct Impl;
   Impl& impl() { return *impl_; }
 

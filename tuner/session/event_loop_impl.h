@@ -2,8 +2,6 @@
 
 // The libuv side of EventLoop, for the sources of this box that own handles.
 
-#include <array>
-#include <csignal>
 #include <cstddef>
 #include <deque>
 #include <exception>
@@ -22,8 +20,6 @@ void check_uv(int status, const char* what);
 struct EventLoop::Impl {
   uv_loop_t loop{};
   uv_async_t wake{};
-  std::array<uv_signal_t, 2> signals{};
-  std::function<void(int)> on_termination;
   std::mutex posted_mutex;
   std::deque<std::function<void()>> posted;
   std::exception_ptr error;

@@ -18,6 +18,9 @@ namespace fs = std::filesystem;
 
 // NVRTC or a host compiler on a heavily unrolled kernel stays below this.
 constexpr std::int64_t kBytesPerCompileWorker = std::int64_t{3} << 29;  // 1.5 GiB
+// Address space is not memory: libraries, thread stacks and reserves count in full. The real compilers end at a quarter of this.
+constexpr std::int64_t kLeastAddressSpace = std::int64_t{6} << 30;
+constexpr std::int64_t kAddressSpacePerThread = std::int64_t{2} << 30;
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
 int affinity_cores() {
@@ -133,5 +136,15 @@ int default_compile_workers(const HostResources& resources) {
   const std::int64_t by_memory = resources.available_memory_bytes / kBytesPerCompileWorker;
   return static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>(resources.cores, by_memory)));
 }
+
+std::int64_t compile_address_space_mib(const HostResources& resources, int workers, int threads) {
+  // Rarely do all compiles grow at once: each may take twice its share.
+  const std::int64_t share = resources.available_memory_bytes / std::max(workers, 1);
+  const std::int64_t least = kLeastAddressSpace + kAddressSpacePerThread * (std::max(threads, 1) - 1);
+  const std::int64_t doubled = share > kUnlimited / 2 ? kUnlimited : 2 * share;
+  return std::max(least, std::min(doubled, resources.available_memory_bytes)) >> 20;
+}
+
+std::optional<std::int64_t> out_of_memory_kills(const fs::path& root) { return read_entry(root / "proc/vmstat", "oom_kill"); }
 
 }  // namespace tunebook

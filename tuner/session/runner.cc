@@ -10,24 +10,14 @@ namespace {
 // A device that fails so often in a row without one trial between is gone.
 constexpr int kFailedStarts = 3;
 
-std::string last_lines(const std::string& text) {
-  constexpr std::size_t kShown = 2000;
-  return text.size() <= kShown ? text : "..." + text.substr(text.size() - kShown);
-}
-
-std::string with_output(std::string message, const LostReason& reason) {
-  if (!reason.error_output.empty()) message += "\n" + last_lines(reason.error_output);
-  return message;
-}
-
 }  // namespace
 
 LossOutcome outcome_of_loss(const LostReason& reason) {
   const std::string step = reason.stage.empty() ? "" : fmt::format(" in step '{}'", reason.stage);
   if (reason.kind == LostReason::Kind::deadline) {
-    return {Outcome::run_timeout, with_output(fmt::format("did not end within {:g} s{}", reason.deadline_s, step), reason)};
+    return {Outcome::run_timeout, reason.with_output(fmt::format("did not end within {:g} s{}", reason.deadline_s, step))};
   }
-  return {Outcome::worker_lost, with_output(fmt::format("the runner {}{}", reason.describe(), step), reason)};
+  return {Outcome::worker_lost, reason.with_output(fmt::format("the runner {}{}", reason.describe(), step))};
 }
 
 Runner::Runner(EventLoop& loop, WorkerCommand command, Limits limits, Callbacks callbacks)
@@ -46,6 +36,7 @@ void Runner::start() {
     if (!hello_) hello_ = hello;
     state_ = State::waiting_for_setup;
     try_setup();
+    if (opening_asked_ && state_ == State::waiting_for_setup) open_device();
   };
   callbacks.on_reply = [this](Reply reply) { on_reply(std::move(reply)); };
   callbacks.on_lost = [this](const LostReason& reason) { on_lost(reason); };
@@ -55,6 +46,14 @@ void Runner::start() {
 void Runner::set_setup(SetupRequest setup) {
   setup_ = std::move(setup);
   try_setup();
+}
+
+void Runner::open_device() {
+  opening_asked_ = true;
+  if (state_ != State::waiting_for_setup) return;
+  state_ = State::opening;
+  process_->send(SetupRequest{});
+  process_->arm_deadline(kWorkerStartSeconds);
 }
 
 void Runner::try_setup() {
@@ -68,38 +67,51 @@ void Runner::run(RunRequest request, double timing_s, std::function<void(RunRepl
   state_ = State::running;
   running_id_ = request.id;
   done_ = std::move(done);
+  ran_once_ = true;
+  if (idle_since_) idle_seconds_ += std::chrono::duration<double>(Clock::now() - *std::exchange(idle_since_, std::nullopt)).count();
   process_->send(request);
   process_->arm_deadline(limits_.step_s + timing_s);
 }
 
 void Runner::on_reply(Reply reply) {
   if (auto* setup = std::get_if<SetupReply>(&reply)) {
-    if (setup->outcome != Outcome::ok) {
-      return die(fmt::format("the problem could not be set up: {}: {}", outcome_name(setup->outcome), setup->message));
+    if (state_ == State::opening && setup->outcome == Outcome::ok) {
+      opened_ = true;
+      opening_asked_ = false;
+      state_ = State::waiting_for_setup;
+      return try_setup();
     }
-    state_ = State::idle;
-    if (callbacks_.on_idle) callbacks_.on_idle();
-    return;
+    if (setup->outcome != Outcome::ok) {
+      return die(fmt::format("{}: {}: {}", state_ == State::opening ? "the device cannot be opened" : "the problem could not be set up",
+                             outcome_name(setup->outcome), setup->message));
+    }
+    return become_idle();
   }
   auto* run = std::get_if<RunReply>(&reply);
   if (run == nullptr || state_ != State::running || run->id != running_id_) return;
   failed_starts_ = 0;
-  const bool poisoned = poisons_worker(run->outcome);
-  if (poisoned) {
+  const auto done = std::exchange(done_, nullptr);
+  if (poisons_worker(run->outcome)) {
     restart();
   } else {
-    state_ = State::idle;
+    become_idle();
   }
-  const auto done = std::exchange(done_, nullptr);
   done(std::move(*run));
-  if (state_ == State::idle && callbacks_.on_idle) callbacks_.on_idle();
+}
+
+// What waits for it is sent at once; the caller's work with the last answer comes after that.
+void Runner::become_idle() {
+  state_ = State::idle;
+  if (ran_once_) idle_since_ = Clock::now();
+  if (callbacks_.on_idle) callbacks_.on_idle();
 }
 
 void Runner::on_lost(const LostReason& lost) {
   if (state_ == State::dead) return;
+  idle_since_.reset();
   const LostReason reason = lost;  // it goes with the process
   process_.reset();
-  const bool setting_up = state_ == State::setting_up;
+  const bool setting_up = state_ == State::setting_up || state_ == State::opening;
   if (state_ == State::running) {
     failed_starts_ = 0;
     RunReply reply;
@@ -117,7 +129,7 @@ void Runner::on_lost(const LostReason& lost) {
   const bool hopeless = reason.kind == LostReason::Kind::could_not_start ||
                         (setting_up && reason.kind == LostReason::Kind::deadline);
   if (hopeless || ++failed_starts_ >= kFailedStarts) {
-    return die(with_output(fmt::format("the worker of device '{}' {}", command_.device, reason.describe()), reason));
+    return die(reason.with_output(fmt::format("the worker of device '{}' {}", command_.device, reason.describe())));
   }
   restart();
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,7 @@
 
 #include "session/deadline.h"
 #include "session/event_loop_impl.h"
+#include "session/host_resources.h"
 #include "worker/channel.h"
 
 extern char** environ;
@@ -41,12 +43,25 @@ constexpr double kKillSeconds = 2;
 constexpr double kShutDownSeconds = 1;
 // A dying process closes its channel before it is gone; releasing a GPU takes a while.
 constexpr double kClosedSeconds = 2;
+// A busy worker is looked at so often; found stopped twice in a row, it was stopped from outside and does not go on by itself. Once
+// is not enough: when a whole session was stopped and goes on, the coordinator may be awake before its workers are.
+constexpr double kStoppedLookSeconds = 2;
+constexpr std::size_t kQuotedOutputBytes = std::size_t{2} << 10;
 constexpr int kNvrtcThreads = 2;
 constexpr std::string_view kCudaWorker = "tunebook-cuda-worker";  // not there in a build without a toolkit
 constexpr std::size_t kReadBytes = std::size_t{64} << 10;
 
 void kill_group(int pid, int signal) {
   if (pid > 0) ::kill(-pid, signal);
+}
+
+// Whether the process is stopped by a signal (not by a debugger), as /proc tells.
+bool is_stopped(int pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(") ");  // the name before may hold anything
+  return name_end != std::string::npos && line.size() > name_end + 2 && line[name_end + 2] == 'T';
 }
 
 // The last bytes of a stream.
@@ -70,8 +85,9 @@ struct WriteRequest {
 };
 
 std::vector<std::string> command_line(const WorkerCommand& command) {
-  std::vector<std::string> line = {command.program, "--role", command.role == WorkerRole::runner ? "runner" : "compiler",
-                                   "--fd", std::to_string(kChannelFd)};
+  std::vector<std::string> line = command.wrapper;
+  line.insert(line.end(), {command.program, "--role", command.role == WorkerRole::runner ? "runner" : "compiler",
+                           "--fd", std::to_string(kChannelFd)});
   if (!command.device.empty()) line.insert(line.end(), {"--device", command.device});
   if (command.address_space_mib > 0) {
     line.insert(line.end(), {"--address-space-mib", std::to_string(command.address_space_mib)});
@@ -142,12 +158,24 @@ std::string LostReason::describe() const {
       return stage.empty() ? fmt::format("did not answer within {:g} s", deadline_s)
                            : fmt::format("did not finish the step \"{}\" within {:g} s", stage, deadline_s);
     case Kind::exited: return fmt::format("ended with exit code {}", code);
-    case Kind::signalled: return fmt::format("was killed by signal {} ({})", code, ::strsignal(code));
+    case Kind::signalled:
+      return fmt::format("was killed by signal {} ({}){}", code, ::strsignal(code),
+                         out_of_memory ? ", by the kernel's out-of-memory killer as it seems" : "");
     case Kind::protocol_error: return fmt::format("sent something malformed ({})", text);
     case Kind::could_not_start: return text;
     case Kind::closed: return "closed its channel";
+    case Kind::stopped: return "was stopped by a signal from outside and did not go on";
   }
   return "is lost";
+}
+
+std::string LostReason::with_output(std::string message) const {
+  std::string_view output = error_output;
+  while (!output.empty() && (output.back() == '\n' || output.back() == ' ')) output.remove_suffix(1);
+  if (output.empty()) return message;
+  const bool cut = output.size() > kQuotedOutputBytes;
+  if (cut) output.remove_prefix(output.size() - kQuotedOutputBytes);
+  return fmt::format("{}:\n{}{}", message, cut ? "..." : "", output);
 }
 
 // Outlives the WorkerProcess until libuv has closed its handles and the child is reaped; keeps itself alive meanwhile.
@@ -158,7 +186,10 @@ struct WorkerProcess::State : std::enable_shared_from_this<WorkerProcess::State>
         callbacks(std::move(worker_callbacks)),
         role(command.role),
         max_in_flight(static_cast<std::size_t>(std::max(command.max_in_flight, 1))),
+        closed_s(std::max(kClosedSeconds, command.wrapper_end_s)),
+        shut_down_s(std::max(kShutDownSeconds, command.wrapper_end_s)),
         start_deadline(event_loop, [this] { start_expired(); }),
+        stopped_look(event_loop, [this] { look_whether_stopped(); }),
         end_timer(event_loop, [this] { end_timer_expired(); }) {}
 
   EventLoop& owner_loop;
@@ -166,6 +197,8 @@ struct WorkerProcess::State : std::enable_shared_from_this<WorkerProcess::State>
   WorkerCallbacks callbacks;
   WorkerRole role;
   std::size_t max_in_flight;
+  double closed_s;     // as kClosedSeconds, kShutDownSeconds; longer under a tool
+  double shut_down_s;
   uv_process_t process{};
   uv_pipe_t channel{};
   uv_pipe_t errors{};
@@ -198,6 +231,9 @@ struct WorkerProcess::State : std::enable_shared_from_this<WorkerProcess::State>
   std::int64_t last_sent = 0;
   Deadline start_deadline;
   bool suspended = false;
+  Timer stopped_look;
+  bool found_stopped = false;  // at the last look
+  std::optional<std::int64_t> oom_kills_before;
   Timer end_timer;
 
   void start(const WorkerCommand& command, double start_seconds);
@@ -206,6 +242,8 @@ struct WorkerProcess::State : std::enable_shared_from_this<WorkerProcess::State>
   void read_done(uv_pipe_t& pipe, std::span<const char> bytes, bool ended);
   void take_messages();
   void take_message(const nlohmann::json& message);
+  void look_whether_stopped();
+  void deadline_over(double seconds, std::string stage, std::optional<std::int64_t> request);
   void start_expired();
   void request_expired(std::int64_t id);
   void stop_deadlines();
@@ -278,9 +316,11 @@ void WorkerProcess::State::start(const WorkerCommand& command, double start_seco
     return;
   }
   pid = process.pid;
+  oom_kills_before = out_of_memory_kills();
   read_from(channel);
   read_from(errors);
   start_deadline.start(start_seconds);
+  stopped_look.start(kStoppedLookSeconds, kStoppedLookSeconds);
 }
 
 void WorkerProcess::State::read_from(uv_pipe_t& pipe) {
@@ -310,7 +350,7 @@ void WorkerProcess::State::read_done(uv_pipe_t& pipe, std::span<const char> byte
       take_messages();
     }
     // Mostly it has ended, too, and the news of that is on its way.
-    if (ended && !exited && !reason && !abandoned && !finished) end_timer.start(kClosedSeconds);
+    if (ended && !exited && !reason && !abandoned && !finished) end_timer.start(closed_s);
   }
   if (exited && channel_ended && errors_ended) finish();
 }
@@ -353,16 +393,30 @@ void WorkerProcess::State::take_message(const nlohmann::json& message) {
   if (callbacks.on_reply) callbacks.on_reply(std::move(reply));
 }
 
-void WorkerProcess::State::start_expired() {
-  give_up({LostReason::Kind::deadline, 0, "", start_deadline.seconds(), last_stage(), "", std::nullopt});
+void WorkerProcess::State::look_whether_stopped() {
+  const bool working = !said_hello || !in_flight.empty();
+  const bool stopped = working && !suspended && !lost() && is_stopped(pid);
+  if (!stopped || !std::exchange(found_stopped, true)) {
+    found_stopped = stopped;
+    return;
+  }
+  give_up({LostReason::Kind::stopped, 0, "", 0, last_stage(), "", std::nullopt});
 }
+
+void WorkerProcess::State::deadline_over(double seconds, std::string stage, std::optional<std::int64_t> request) {
+  const bool stopped = is_stopped(pid);  // then it is not its work that takes too long
+  give_up({stopped ? LostReason::Kind::stopped : LostReason::Kind::deadline, 0, "", seconds, std::move(stage), "", request});
+}
+
+void WorkerProcess::State::start_expired() { deadline_over(start_deadline.seconds(), last_stage(), std::nullopt); }
 
 void WorkerProcess::State::request_expired(std::int64_t id) {
   const InFlight& request = in_flight.at(id);
-  give_up({LostReason::Kind::deadline, 0, "", request.deadline->seconds(), request.stage, "", id});
+  deadline_over(request.deadline->seconds(), request.stage, id);
 }
 
 void WorkerProcess::State::stop_deadlines() {
+  stopped_look.stop();
   each_deadline([](Deadline& deadline) { deadline.stop(); });
 }
 
@@ -428,6 +482,8 @@ void WorkerProcess::State::report() {
     const bool killed = exit_signal != 0;
     reason = LostReason{killed ? LostReason::Kind::signalled : LostReason::Kind::exited,
                         killed ? exit_signal : static_cast<int>(exit_code), "", 0, stage, "", std::nullopt};
+    const auto oom_kills = out_of_memory_kills();
+    reason->out_of_memory = exit_signal == SIGKILL && oom_kills && oom_kills_before && *oom_kills > *oom_kills_before;
   }
   reason->error_output = error_output.text();
   if (callbacks.on_lost) {
@@ -528,7 +584,7 @@ void WorkerProcess::shut_down(std::function<void()> done) {
   }
   state.close(as_handle(&state.channel));
   state.channel_ended = true;
-  if (!state.exited) state.end_timer.start(kShutDownSeconds);
+  if (!state.exited) state.end_timer.start(state.shut_down_s);
 }
 
 }  // namespace tunebook

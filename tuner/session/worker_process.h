@@ -28,6 +28,8 @@ struct WorkerCommand {
   std::int64_t address_space_mib = 0;  // compilers: a limit; 0: none
   int max_in_flight = 1;               // requests that it serves at once; more than one only for compilers (as `--threads`)
   std::vector<std::string> arguments;  // further ones
+  std::vector<std::string> wrapper;    // a tool and its arguments; the tool starts the program, whose command line follows them
+  double wrapper_end_s = 0;            // how long the tool may go on after the program ended, to write what it found
   std::vector<std::pair<std::string, std::string>> environment;  // in addition to ours
 };
 
@@ -40,6 +42,7 @@ struct LostReason {
     protocol_error,   // it said something malformed and was killed; `text` says what
     could_not_start,  // `text` says why
     closed,           // it closed its channel but did not end, and was killed
+    stopped,          // somebody else stopped it (SIGSTOP) in the middle of its work, and it was killed
   };
   Kind kind = Kind::exited;
   int code = 0;
@@ -48,9 +51,12 @@ struct LostReason {
   std::string stage;        // the last stage it reported of its request; "start" before its Hello; "" if none or of several requests
   std::string error_output; // the end of what it printed
   std::optional<std::int64_t> request;  // deadline: whose it was; nothing before Hello and for other kinds
+  bool out_of_memory = false;  // signalled: the kernel's out-of-memory killer was at work while it ran
 
   // One sentence for a message, without the output: "was killed by signal 11 (Segmentation fault)".
   std::string describe() const;
+  // The message, and below it the end of what it printed, if anything.
+  std::string with_output(std::string message) const;
 };
 
 // Called from the loop. Each may destroy the WorkerProcess. After on_lost nothing more is called.
