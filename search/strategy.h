@@ -14,7 +14,7 @@ namespace tunebook {
 // What a strategy learns of one proposal.
 struct Observation {
   Outcome outcome = Outcome::ok;
-  std::optional<double> time_us;  // when has_time(outcome)
+  std::optional<double> value;  // what shall be small, when has_time(outcome): time in us or energy in J
 };
 
 // Proposes configurations of a space (ask) and learns from outcomes (tell), many proposals in flight. Never proposes an

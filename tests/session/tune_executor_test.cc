@@ -59,8 +59,7 @@ class ScriptedExecutor : public Executor {
     queue_.clear();
     ++cancelled_;
   }
-  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int,
-                                       const std::function<bool()>&) override {
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan&) override {
     std::vector<Finalist> finalists;
     for (const Configuration& candidate : candidates) {
       finalists.push_back({candidate, {times_.at(std::get<std::int64_t>(candidate.at("TILE")))}});

@@ -9,6 +9,7 @@
 #include "core/device.h"
 #include "core/problem.h"
 #include "db/store.h"
+#include "session/sanitizer.h"
 
 namespace tunebook {
 
@@ -31,9 +32,18 @@ struct ExecutorIdentity {
   nlohmann::json environment;
 };
 
+// How the finalists are measured once more.
+struct FinalistPlan {
+  int processes = 5;              // fresh ones, one after the other
+  enum class Energy { none, last_process, every_process };
+  Energy energy = Energy::none;   // in which of them energy is measured too; it takes a second for each candidate
+  std::function<bool()> stop;     // asked several times a second: ends early, with what there is. May be empty.
+};
+
 struct Finalist {
   Configuration configuration;
-  std::vector<double> process_medians_us;
+  std::vector<double> process_medians_us = {};
+  std::vector<double> process_energies_j = {};  // of one launch
 };
 
 // Turns proposals into trial records, many in flight. Two kinds: real devices (compile pool and runner) and replay.
@@ -55,10 +65,16 @@ class Executor {
   virtual bool run_until(const std::function<bool()>& finished, double deadline_seconds) = 0;
   // Forgets everything submitted that has not finished; kills what runs.
   virtual void cancel() = 0;
-  // Times the candidates interleaved in `processes` fresh processes. Empty medians where a candidate failed.
-  // A replay executor returns one median each: the recorded time. Ends early, with what there is, when `stop` says so.
-  virtual std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes,
-                                               const std::function<bool()>& stop) = 0;
+  // What sanitize() uses; without a name there is none, and a reason.
+  virtual SanitizerChoice sanitizer() const { return {"", "", "this device runs no kernels"}; }
+  // Verifies the candidates under it, as the finalists that they are to be: no trial runs after it. Fewer verdicts than candidates
+  // when `stop` said so.
+  virtual std::vector<SanitizerVerdict> sanitize(const std::vector<Configuration>&, const std::function<bool()>&) { return {}; }
+  // Times the candidates interleaved in fresh processes. Empty medians where a candidate failed.
+  // A replay executor returns one median each: the recorded time.
+  virtual std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& plan) = 0;
+  // Seconds for which the device had nothing to do between its first and its last first-pass trial.
+  virtual double idle_seconds() const { return 0; }
 };
 
 }  // namespace tunebook

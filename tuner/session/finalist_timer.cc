@@ -24,13 +24,15 @@ class FinalistTimer {
   }
 
   std::vector<Finalist> run(std::vector<FinalistCandidate> candidates) {
-    std::vector<std::vector<double>> medians(candidates.size());
+    std::vector<Finalist> finalists = without_times(candidates);
     std::string error;
-    for (int process = 0; process < timing_.processes && !candidates.empty() && !stopped(); ++process) {
+    for (int process = 0; process < timing_.plan.processes && !candidates.empty() && !stopped(); ++process) {
       const InterleaveReply reply = time_once(candidates, process);
       if (complete(reply, candidates.size())) {
         for (std::size_t i = 0; i < candidates.size(); ++i) {
-          medians[rotated(i, process, candidates.size())].push_back(median(reply.timings[i].samples_us));
+          Finalist& finalist = finalists[rotated(i, process, candidates.size())];
+          finalist.process_medians_us.push_back(median(reply.timings[i].samples_us));
+          if (reply.timings[i].energy_j) finalist.process_energies_j.push_back(*reply.timings[i].energy_j);
         }
         continue;
       }
@@ -39,13 +41,9 @@ class FinalistTimer {
       const std::size_t before = candidates.size();
       std::erase_if(candidates, [&](const FinalistCandidate& candidate) { return !complete(time_once({candidate}, 0), 1); });
       if (candidates.size() < before) {
-        medians.assign(candidates.size(), {});
+        finalists = without_times(candidates);
         process = -1;
       }
-    }
-    std::vector<Finalist> finalists;
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      finalists.push_back({std::move(candidates[i].configuration), std::move(medians[i])});
     }
     const bool any = std::any_of(finalists.begin(), finalists.end(), [](const Finalist& f) { return !f.process_medians_us.empty(); });
     if (!any && !stopped()) {
@@ -57,7 +55,23 @@ class FinalistTimer {
   }
 
  private:
-  bool stopped() const { return timing_.stop && timing_.stop(); }
+  bool stopped() const { return timing_.plan.stop && timing_.plan.stop(); }
+
+  static std::vector<Finalist> without_times(const std::vector<FinalistCandidate>& candidates) {
+    std::vector<Finalist> finalists;
+    for (const FinalistCandidate& candidate : candidates) finalists.push_back({candidate.configuration});
+    return finalists;
+  }
+
+  // Seconds that each candidate is repeated for in this process to measure its energy.
+  double energy_seconds(int process) const {
+    switch (timing_.plan.energy) {
+      case FinalistPlan::Energy::none: break;
+      case FinalistPlan::Energy::last_process: return process + 1 == timing_.plan.processes ? timing_.energy_seconds : 0;
+      case FinalistPlan::Energy::every_process: return timing_.energy_seconds;
+    }
+    return 0;
+  }
 
   static std::size_t rotated(std::size_t place, int process, std::size_t candidates) {
     return (place + static_cast<std::size_t>(process)) % candidates;
@@ -87,7 +101,7 @@ class FinalistTimer {
       if (const auto* setup = std::get_if<SetupReply>(&reply)) {
         if (setup->outcome != Outcome::ok) return fail(setup->message);
         worker->send(interleave_request(candidates, process));
-        worker->arm_deadline(timing_.step_s + kMaxSeconds);
+        worker->arm_deadline(timing_.step_s + kMaxSeconds + energy_seconds(process));
       } else if (auto* interleave = std::get_if<InterleaveReply>(&reply)) {
         result = std::move(*interleave);
         over = true;
@@ -113,6 +127,7 @@ class FinalistTimer {
     request.cache = timing_.cache;
     request.samples = timing_.samples;
     request.max_seconds = kMaxSeconds;
+    request.energy_seconds = energy_seconds(process);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       request.candidates.push_back(candidates[rotated(i, process, candidates.size())].launch);
     }

@@ -17,16 +17,16 @@ struct FinalistCandidate {
 };
 
 struct FinalistTiming {
-  int processes = 5;
+  FinalistPlan plan;
+  double energy_seconds = 1;        // of repetition of each candidate, where the plan asks for energy
   std::int64_t samples = 15;        // of each candidate in each process
   CacheMode cache = CacheMode::cold;
   double step_s = 10;               // how long a step of the worker may take
-  std::function<bool()> stop;       // may be empty; asked several times a second
 };
 
 // Times the candidates interleaved, in fresh runner processes one after the other, their order rotating from process to process.
 // A process counts only with all candidates, since ratios are paired by process; a candidate that cannot be timed even alone
-// is left out and the others start again. Ends early, with what there is, when `stop` says so.
+// is left out and the others start again.
 // Throws EnvironmentError if no process gave times.
 std::vector<Finalist> time_in_fresh_processes(EventLoop& loop, const WorkerCommand& runner, const SetupRequest& setup,
                                               std::vector<FinalistCandidate> candidates, const FinalistTiming& timing);

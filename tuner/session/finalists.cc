@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
+#include <utility>
 
 #include "core/statistics.h"
 
@@ -22,6 +24,7 @@ FinalistRecord summarise(const Finalist& finalist, const std::vector<TrialRecord
   const Interval interval = median_interval(finalist.process_medians_us);
   record.ci_low_us = interval.low;
   record.ci_high_us = interval.high;
+  if (!finalist.process_energies_j.empty()) record.energy_j = median(finalist.process_energies_j);
   if (const TrialRecord* trial = trial_of(trials, finalist.configuration)) {
     const Resources& resources = trial->resources;
     record.registers = resources.registers;
@@ -33,14 +36,20 @@ FinalistRecord summarise(const Finalist& finalist, const std::vector<TrialRecord
   return record;
 }
 
-bool tied(const FinalistRecord& candidate, const FinalistRecord& fastest) {
-  if (candidate.median_us > fastest.median_us * kTieMedian) return false;
-  const std::size_t processes = std::min(candidate.process_medians_us.size(), fastest.process_medians_us.size());
-  if (processes < 2) return candidate.median_us <= fastest.median_us * kTieRatio;
-  const std::span<const double> x(candidate.process_medians_us.data(), processes);
-  const std::span<const double> y(fastest.process_medians_us.data(), processes);
+bool tied(const std::vector<double>& candidate, const std::vector<double>& best) {
+  if (median(candidate) > median(best) * kTieMedian) return false;
+  const std::size_t processes = std::min(candidate.size(), best.size());
+  if (processes < 2) return median(candidate) <= median(best) * kTieRatio;
+  const std::span<const double> x(candidate.data(), processes);
+  const std::span<const double> y(best.data(), processes);
   return paired_ratio(x, y).interval.low < kTieRatio;
 }
+
+// A finalist with what decides about it.
+struct Contender {
+  FinalistRecord record;
+  std::vector<double> values;  // one per process
+};
 
 // Unknown resources come last.
 std::int64_t or_worst(std::int64_t value) { return value < 0 ? std::numeric_limits<std::int64_t>::max() : value; }
@@ -53,41 +62,64 @@ bool preferred(const FinalistRecord& x, const FinalistRecord& y) {
 
 }  // namespace
 
-std::vector<TrialRecord> choose_finalists(const std::vector<TrialRecord>& trials, int count) {
+std::optional<double> objective_value(const TrialRecord& trial, Objective objective) {
+  return objective == Objective::energy ? trial.energy_j : trial.median_us;
+}
+
+std::vector<TrialRecord> best_trials(const std::vector<TrialRecord>& trials, std::size_t count, Objective objective) {
   std::vector<TrialRecord> chosen;
   for (const TrialRecord& trial : trials) {
-    if (trial.outcome == Outcome::ok && trial.median_us) chosen.push_back(trial);
+    if (trial.outcome == Outcome::ok && objective_value(trial, objective)) chosen.push_back(trial);
   }
-  std::sort(chosen.begin(), chosen.end(), [](const TrialRecord& x, const TrialRecord& y) {
-    return *x.median_us != *y.median_us ? *x.median_us < *y.median_us : x.order < y.order;
+  std::sort(chosen.begin(), chosen.end(), [&](const TrialRecord& x, const TrialRecord& y) {
+    const double value_x = *objective_value(x, objective), value_y = *objective_value(y, objective);
+    return value_x != value_y ? value_x < value_y : x.order < y.order;
   });
-  while (!chosen.empty() && *chosen.back().median_us > *chosen.front().median_us * kFinalistMedian) chosen.pop_back();
-  if (chosen.size() > static_cast<std::size_t>(std::max(count, 0))) chosen.resize(static_cast<std::size_t>(std::max(count, 0)));
+  if (chosen.size() > count) chosen.resize(count);
   return chosen;
 }
 
-std::optional<WinnerRecord> decide_winner(const std::vector<Finalist>& finalists, const std::vector<TrialRecord>& trials) {
-  std::vector<FinalistRecord> records;
-  for (const Finalist& finalist : finalists) {
-    if (!finalist.process_medians_us.empty()) records.push_back(summarise(finalist, trials));
+std::vector<TrialRecord> choose_finalists(const std::vector<TrialRecord>& trials, int count, Objective objective) {
+  std::vector<TrialRecord> chosen = best_trials(trials, kMostFinalists, objective);
+  const auto within = [&](std::size_t place, double factor) {
+    return *objective_value(chosen[place], objective) <= *objective_value(chosen.front(), objective) * factor;
+  };
+  std::size_t taken = 0;
+  while (taken < chosen.size() && within(taken, taken < static_cast<std::size_t>(std::max(count, 0)) ? kFinalistMedian : kFinalistNear)) {
+    ++taken;
   }
-  if (records.empty()) return std::nullopt;
-  std::stable_sort(records.begin(), records.end(),
-                   [](const FinalistRecord& x, const FinalistRecord& y) { return x.median_us < y.median_us; });
-  const FinalistRecord fastest = records.front();
-  for (FinalistRecord& record : records) record.in_tie_set = tied(record, fastest);
-  records.front().in_tie_set = true;
-  std::stable_sort(records.begin(), records.end(), [](const FinalistRecord& x, const FinalistRecord& y) {
-    if (x.in_tie_set != y.in_tie_set) return x.in_tie_set;
-    return x.in_tie_set && preferred(x, y);
+  chosen.resize(taken);
+  return chosen;
+}
+
+std::optional<WinnerRecord> decide_winner(const std::vector<Finalist>& finalists, const std::vector<TrialRecord>& trials,
+                                          Objective objective) {
+  std::vector<Contender> contenders;
+  for (const Finalist& finalist : finalists) {
+    const std::vector<double>& values = objective == Objective::energy ? finalist.process_energies_j : finalist.process_medians_us;
+    if (values.empty() || finalist.process_medians_us.empty()) continue;
+    contenders.push_back({summarise(finalist, trials), values});
+  }
+  if (contenders.empty()) return std::nullopt;
+  const auto best = std::min_element(contenders.begin(), contenders.end(),
+                                     [](const Contender& x, const Contender& y) { return median(x.values) < median(y.values); });
+  const std::vector<double> best_values = best->values;
+  for (Contender& contender : contenders) contender.record.in_tie_set = tied(contender.values, best_values);
+  best->record.in_tie_set = true;
+  std::stable_sort(contenders.begin(), contenders.end(), [](const Contender& x, const Contender& y) {
+    if (x.record.in_tie_set != y.record.in_tie_set) return x.record.in_tie_set;
+    return x.record.in_tie_set ? preferred(x.record, y.record) : median(x.values) < median(y.values);
   });
 
   WinnerRecord winner;
-  winner.configuration = records.front().configuration;
-  winner.median_us = records.front().median_us;
-  winner.ci_low_us = records.front().ci_low_us;
-  winner.ci_high_us = records.front().ci_high_us;
-  winner.finalists = std::move(records);
+  const FinalistRecord& first = contenders.front().record;
+  winner.configuration = first.configuration;
+  winner.objective = objective_name(objective);
+  winner.median_us = first.median_us;
+  winner.ci_low_us = first.ci_low_us;
+  winner.ci_high_us = first.ci_high_us;
+  winner.energy_j = first.energy_j;
+  for (Contender& contender : contenders) winner.finalists.push_back(std::move(contender.record));
   return winner;
 }
 

@@ -52,11 +52,10 @@ TrialRecord ReplayExecutor::answer(const Proposal& proposal) const {
   return record;
 }
 
-std::vector<Finalist> ReplayExecutor::time_finalists(const std::vector<Configuration>& candidates, int,
-                                                     const std::function<bool()>&) {
+std::vector<Finalist> ReplayExecutor::time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan&) {
   std::vector<Finalist> finalists;
   for (const Configuration& candidate : candidates) {
-    Finalist finalist{candidate, {}};
+    Finalist finalist{candidate};
     const auto entry = recording_.lookup(candidate);
     if (entry && entry->time_us) finalist.process_medians_us.push_back(*entry->time_us);
     finalists.push_back(std::move(finalist));

@@ -21,8 +21,7 @@ class ReplayExecutor : public Executor {
   void set_best(double) override {}
   bool run_until(const std::function<bool()>& finished, double deadline_seconds) override;
   void cancel() override { queue_.clear(); }
-  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes,
-                                       const std::function<bool()>& stop) override;
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& plan) override;
 
  private:
   TrialRecord answer(const Proposal& proposal) const;

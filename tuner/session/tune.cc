@@ -1,10 +1,13 @@
 #include "session/tune.h"
 
 #include <algorithm>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "session/finalists.h"
+#include "session/session_lock.h"
 
 namespace tunebook {
 namespace {
@@ -28,7 +31,8 @@ nlohmann::json session_identity(const TuneSubject& subject, const SearchSpace& s
           {"seed", options.seed},
           {"budget", options.budget.text},
           {"timeouts_s", {options.run_timeout_s, options.compile_timeout_s}},
-          {"finalists", {options.finalists, options.finalist_processes}}};
+          {"finalists", {options.finalists, options.finalist_processes, options.energy}},
+          {"objective", objective_name(options.objective)}};
 }
 
 // Values from a book are used only if the template at hand declares them.
@@ -54,6 +58,7 @@ class TuneSession {
 
   TuneResult run() {
     open();
+    if (result_.interrupted) return std::move(result_);
     if (session_.finished) return result_from_book();
     load_earlier_trials();
     strategy_ = make_strategy(options_.strategy, space_, options_.seed);
@@ -64,6 +69,7 @@ class TuneSession {
     propose_known();
     search();
     result_.clock.first_pass = seconds_between(first_pass_start_, last_trial_end_);
+    result_.clock.idle = executor_.idle_seconds();
     if (!result_.interrupted) decide();
     close();
     return std::move(result_);
@@ -81,12 +87,40 @@ class TuneSession {
     proposed.budget = options_.budget.text;
     proposed.where = options_.where;
     proposed.identity = session_identity(subject_, space_, options_);
-    const auto standing = store_.standing_winner(context_, subject_.problem);
+    if (options_.sanitize) result_.sanitizer = executor_.sanitizer();
+    if (!result_.sanitizer.name.empty()) proposed.identity["sanitizer"] = result_.sanitizer.name;
+    const auto standing = store_.standing_winner(context_, subject_.problem, std::string(objective_name(options_.objective)));
     if (standing && declared(space_, standing->configuration)) {
       proposed.standing_winner = standing->configuration.canonical();
     }
-    session_ = store_.open_session(context_, proposed, options_.remeasure);
+    take_session(proposed);
     result_.session_id = session_.id;
+  }
+
+  // The session, for this process alone: the same command given twice at once measures once, and the second takes the answer from the
+  // book, or goes on if the first ends early.
+  void take_session(const SessionRecord& proposed) {
+    for (;;) {
+      session_ = store_.open_session(context_, proposed, options_.remeasure);
+      if (session_.finished || (lock_ && locked_ == session_.id)) return;
+      lock_.emplace(store_.path(), session_.id);
+      locked_ = session_.id;
+      wait_for_turn();
+      if (result_.interrupted) return;
+      // Looked at again: whoever had it may have finished it.
+    }
+  }
+
+  void wait_for_turn() {
+    constexpr std::chrono::milliseconds kPoll{100};
+    bool told = false;
+    while (const auto owner = lock_->other_owner()) {
+      if (!std::exchange(told, true) && observer_.waiting) observer_.waiting(*owner);
+      result_.interrupted = options_.stop_requested();
+      if (result_.interrupted) return;
+      executor_.run_until([] { return true; }, 0);  // its processes may have something to say
+      std::this_thread::sleep_for(kPoll);
+    }
   }
 
   // A finished session of equal identity: its own trials and winner are the result, nothing runs.
@@ -197,7 +231,7 @@ class TuneSession {
       finish_trial(std::move(*known), true);
       return;
     }
-    executor_.submit({order, origin, configuration, from_strategy});
+    executor_.submit({order, origin, configuration, from_strategy && may_abandon()});
   }
 
   std::optional<TrialRecord> known_trial(std::int64_t order, const std::string& key, const Configuration& configuration) const {
@@ -210,12 +244,17 @@ class TuneSession {
     return std::nullopt;
   }
 
+  // A slow configuration may well be a frugal one.
+  bool may_abandon() const { return options_.objective == Objective::time; }
+
   // What another session found may depend on what it compared with, and on the time it gave.
   bool answers_here(const TrialRecord& trial) const {
     switch (trial.outcome) {
-      case Outcome::abandoned: return best_us_ && trial.ci_low_us && *trial.ci_low_us > *best_us_ * kAbandonMultiple;
+      case Outcome::abandoned: return may_abandon() && best_us_ && trial.ci_low_us && *trial.ci_low_us > *best_us_ * kAbandonMultiple;
       case Outcome::run_timeout: return trial.verify_seconds + trial.time_seconds >= options_.run_timeout_s;
       case Outcome::compile_timeout: return trial.compile_seconds >= options_.compile_timeout_s;
+      // Times alone were measured when time was the objective.
+      case Outcome::ok: return objective_value(trial, options_.objective).has_value();
       default: return true;
     }
   }
@@ -235,7 +274,8 @@ class TuneSession {
     count(record);
     if (from_strategy) tell(record);
     // A configuration outside the session's space (a preset that --where excludes) is measured, but neither wins nor sets the mark.
-    const bool eligible = record.outcome == Outcome::ok && record.median_us && space_.find(record.configuration);
+    const bool eligible =
+        record.outcome == Outcome::ok && objective_value(record, options_.objective) && space_.find(record.configuration);
     if (eligible && (!best_us_ || *record.median_us < *best_us_)) {
       best_us_ = record.median_us;
       executor_.set_best(*best_us_);
@@ -252,7 +292,7 @@ class TuneSession {
     if (waiting == untold_.end()) return;
     Observation observation;
     observation.outcome = record.outcome;
-    if (has_time(record.outcome)) observation.time_us = record.median_us;
+    if (has_time(record.outcome)) observation.value = objective_value(record, options_.objective);
     waiting->observation = observation;
     std::size_t told = 0;
     while (told < untold_.size() && untold_[told].observation) {
@@ -281,30 +321,37 @@ class TuneSession {
 
   void keep(TrialRecord record) {
     fastest_.push_back(std::move(record));
-    if (fastest_.size() > 2 * kKeptTrials) fastest_ = choose_finalists(fastest_, kKeptTrials);
+    if (fastest_.size() > 2 * kKeptTrials) fastest_ = best_trials(fastest_, kKeptTrials, options_.objective);
   }
 
   void decide() {
     const Clock::time_point start = Clock::now();
+    sanitize_finalists();
+    if (options_.stop_requested()) {
+      result_.interrupted = true;
+      return;
+    }
     report("finalists");
-    const std::vector<TrialRecord> chosen = choose_finalists(fastest_, std::max(options_.finalists, 1));
-    if (chosen.empty()) return;
+    const std::vector<TrialRecord> chosen = chosen_finalists();
+    if (chosen.empty()) return;  // with a count of 0, the best still is one
     std::vector<Finalist> finalists;
     if (options_.finalists > 0) {
       std::vector<Configuration> configurations;
       for (const TrialRecord& trial : chosen) configurations.push_back(trial.configuration);
-      finalists = executor_.time_finalists(configurations, options_.finalist_processes,
-                                           [this] { return options_.stop_requested(); });
+      finalists = executor_.time_finalists(configurations, finalist_plan());
     } else {
-      finalists.push_back({chosen.front().configuration, {*chosen.front().median_us}});
+      Finalist only{chosen.front().configuration, {*chosen.front().median_us}};
+      if (chosen.front().energy_j) only.process_energies_j = {*chosen.front().energy_j};
+      finalists.push_back(std::move(only));
     }
     if (options_.stop_requested()) {
       result_.interrupted = true;
       return;
     }
-    result_.winner = decide_winner(finalists, chosen);
+    result_.winner = decide_winner(finalists, chosen, options_.objective);
     if (result_.winner) {
       result_.winner->session_id = session_.id;
+      note_sanitizer(*result_.winner);
       const double seconds = result_.winner->median_us * 1e-6;
       if (subject_.flops) result_.winner->gflops = *subject_.flops / seconds * 1e-9;
       if (subject_.bytes) result_.winner->gbps = *subject_.bytes / seconds * 1e-9;
@@ -312,6 +359,66 @@ class TuneSession {
       note_winner_verification();
     }
     result_.clock.finalists = seconds_between(start, Clock::now());
+  }
+
+  FinalistPlan finalist_plan() const {
+    FinalistPlan plan;
+    plan.processes = options_.finalist_processes;
+    plan.stop = [this] { return options_.stop_requested(); };
+    using Energy = FinalistPlan::Energy;
+    plan.energy = options_.objective == Objective::energy ? Energy::every_process : options_.energy ? Energy::last_process : Energy::none;
+    return plan;
+  }
+
+  std::vector<TrialRecord> chosen_finalists() const { return choose_finalists(fastest_, options_.finalists, options_.objective); }
+
+  // A kernel that the sanitizer finds fault with is no finalist, and the next one takes its place.
+  void sanitize_finalists() {
+    while (!result_.sanitizer.name.empty() && !options_.stop_requested()) {
+      std::vector<Configuration> unknown;
+      for (const TrialRecord& trial : chosen_finalists()) {
+        if (verdict_of(trial.configuration) == nullptr) unknown.push_back(trial.configuration);
+      }
+      if (unknown.empty()) return;
+      report("sanitizer");
+      for (SanitizerVerdict& verdict : executor_.sanitize(unknown, [this] { return options_.stop_requested(); })) {
+        if (!verdict.finding.empty()) reject(verdict.configuration);
+        result_.sanitized.push_back(std::move(verdict));
+      }
+    }
+  }
+
+  const SanitizerVerdict* verdict_of(const Configuration& configuration) const {
+    const auto found = std::find_if(result_.sanitized.begin(), result_.sanitized.end(),
+                                    [&](const SanitizerVerdict& verdict) { return verdict.configuration == configuration; });
+    return found == result_.sanitized.end() ? nullptr : &*found;
+  }
+
+  void reject(const Configuration& configuration) {
+    const auto trial = std::find_if(fastest_.begin(), fastest_.end(),
+                                    [&](const TrialRecord& record) { return record.configuration == configuration; });
+    if (trial == fastest_.end()) return;
+    rejected_.push_back(std::move(*trial));
+    fastest_.erase(trial);
+  }
+
+  // What the sanitizer said goes into the book with the finalists; those that it kept out come last, with the time of their trial.
+  void note_sanitizer(WinnerRecord& winner) const {
+    const auto text = [&](const Configuration& configuration) -> std::string {
+      const SanitizerVerdict* verdict = verdict_of(configuration);
+      if (verdict == nullptr) return "";
+      return verdict->clean ? "clean" : verdict->finding;
+    };
+    for (FinalistRecord& finalist : winner.finalists) finalist.sanitizer = text(finalist.configuration);
+    for (const TrialRecord& trial : rejected_) {
+      FinalistRecord record;
+      record.configuration = trial.configuration;
+      record.median_us = *trial.median_us;
+      record.ci_low_us = trial.ci_low_us.value_or(*trial.median_us);
+      record.ci_high_us = trial.ci_high_us.value_or(*trial.median_us);
+      record.sanitizer = text(trial.configuration);
+      winner.finalists.push_back(std::move(record));
+    }
   }
 
   void note_winner_verification() {
@@ -367,6 +474,8 @@ class TuneSession {
 
   TrialContext context_;
   SessionRecord session_;
+  std::optional<SessionLock> lock_;
+  std::string locked_;                                     // the id of the session that it is for
   std::unique_ptr<Strategy> strategy_;
   std::unordered_map<std::string, TrialRecord> earlier_;   // --remeasure: of the interrupted runs of this session
   std::unordered_set<std::string> known_;                  // presets and standing winner, canonical
@@ -374,6 +483,7 @@ class TuneSession {
   std::size_t known_in_flight_ = 0;
   std::vector<Untold> untold_;
   std::vector<TrialRecord> fastest_;
+  std::vector<TrialRecord> rejected_;                      // of them, by the sanitizer
   std::int64_t next_order_ = 0;
   std::uint64_t limit_ = 0;
   bool closing_ = false;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/objective.h"
 #include "core/template_folder.h"
 #include "db/store.h"
 #include "search/space.h"
@@ -22,8 +23,11 @@ struct TuneOptions {
   std::uint64_t seed = 0;
   std::vector<std::string> where;
   bool remeasure = false;
-  int finalists = 8;             // at most; 0: the winner is the best of the first pass
+  bool sanitize = false;         // the finalists, where the device has a sanitizer
+  int finalists = 8;             // with those as near as kFinalistNear more; 0: the winner is the best of the first pass
   int finalist_processes = 5;
+  Objective objective = Objective::time;
+  bool energy = false;           // of the finalists; with that objective, of every trial
   // A time-out in the book that gave a trial less time than this is no answer.
   double run_timeout_s = 0;
   double compile_timeout_s = 0;
@@ -54,6 +58,7 @@ struct TuneClock {
   double compile = 0;       // sums over trials
   double verify = 0;
   double time = 0;
+  double idle = 0;          // of the device, between its first and its last first-pass trial
 };
 
 struct TuneResult {
@@ -66,6 +71,8 @@ struct TuneResult {
   std::vector<PresetResult> presets;
   std::map<std::string, std::int64_t> failure_messages;  // "compile_error: ..." -> count
   TuneClock clock;
+  std::vector<SanitizerVerdict> sanitized;  // of the finalists, and of those that it kept from being some
+  SanitizerChoice sanitizer;             // asked for: which, or why there is none
   bool interrupted = false;
   bool from_book = false;                // a finished session of equal identity was the answer
 };
@@ -77,10 +84,11 @@ struct TuneObserver {
     std::int64_t failed = 0;
     std::optional<double> best_us;
     std::optional<double> remaining_seconds;
-    std::string step;                        // "presets", "search", "finalists"
+    std::string step;                        // "presets", "search", "sanitizer", "finalists"
   };
   std::function<void(const Progress&)> progress;
   std::function<void(const TrialRecord&)> trial;
+  std::function<void(int process)> waiting;    // for this process, which runs the same session (0: on another machine)
 };
 
 // One session: presets and the standing winner, then the strategy's proposals within the budget, then finalists. Every
