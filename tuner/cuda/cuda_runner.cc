@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "cuda/calibration.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/cuda_error.h"
 #include "cuda/device_info.h"
@@ -135,8 +136,12 @@ class CudaRunner : public RunnerBackend {
     return reply;
   }
 
-  CalibrateReply calibrate(const CalibrateRequest&, const StageCallback&) override {
-    throw EnvironmentError("calibrate: not built yet");
+  CalibrateReply calibrate(const CalibrateRequest& request, const StageCallback& stage) override {
+    require_usable();
+    CalibrateReply reply;
+    reply.id = request.id;
+    guarded(reply, [&] { reply.ceilings = measure_ceilings(request, sampler(), stream_->get(), stage); });
+    return reply;
   }
 
  private:

@@ -273,6 +273,25 @@ std::vector<Timing> Sampler::interleave(const std::vector<Candidate>& candidates
   return timings;
 }
 
+std::vector<double> Sampler::sample_launches(const std::function<void(std::int64_t set)>& launch, std::int64_t sets, CacheMode cache,
+                                             std::int64_t samples) {
+  Work work;
+  work.launch = launch;
+  const double once_us = estimate_us(work, cache);
+  const std::int64_t wanted = Batching().launches_for(once_us);
+  prepare_batch(work, cache == CacheMode::cold ? std::min(wanted, power_of_two_within(sets)) : wanted, cache);
+  std::vector<double> samples_us;
+  double seconds_per_sample = kBatchSeconds;  // the first alone shows how many fit a batch
+  while (static_cast<std::int64_t>(samples_us.size()) < samples) {
+    const auto left = static_cast<std::size_t>(samples) - samples_us.size();
+    const std::size_t fit = std::max<std::size_t>(1, static_cast<std::size_t>(kBatchSeconds / seconds_per_sample));
+    const Batch batch = take(std::vector<const Work*>(std::min({left, fit, kLargestBatch}), &work), cache);
+    for (const double window_us : batch.window_us) samples_us.push_back(kernel_us(work, cache, window_us));
+    seconds_per_sample = batch.seconds / static_cast<double>(batch.window_us.size());
+  }
+  return samples_us;
+}
+
 // Back to back on the same buffers, as in warm mode; what restoring takes is part of it.
 std::optional<double> Sampler::energy_j(const Work& work, double once_us, double seconds, const Stage& stage) {
   if (nvml_ == nullptr) return std::nullopt;

@@ -53,6 +53,11 @@ class Sampler {
   std::vector<Timing> interleave(const std::vector<Candidate>& candidates, std::int64_t samples, double max_seconds, CacheMode cache,
                                  double energy_seconds, const Stage& stage);
 
+  // us of `samples` samples of launches that belong to no problem (calibration), taken in the same way: `launch(set)` queues one on set
+  // `set` of `sets` (at least 1) buffers of its own. Throws CudaError and what `launch` throws.
+  std::vector<double> sample_launches(const std::function<void(std::int64_t set)>& launch, std::int64_t sets, CacheMode cache,
+                                      std::int64_t samples);
+
   // The problems measured so far are gone: what was decided for them is, too.
   void forget_problems() { batching_.clear(); }
 
