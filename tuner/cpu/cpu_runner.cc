@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/statistics.h"
+#include "cpu/calibration.h"
 #include "cpu/asan_runtime.h"
 #include "cpu/cpu_device.h"
 #include "cpu/host_compiler.h"
@@ -277,6 +278,13 @@ InterleaveReply CpuRunner::interleave(const InterleaveRequest& request, const St
     }
     reply.timings = std::move(timings);
   });
+  return reply;
+}
+
+CalibrateReply CpuRunner::calibrate(const CalibrateRequest& request, const StageCallback& stage) {
+  CalibrateReply reply;
+  reply.id = request.id;
+  guarded(reply, [&] { reply.ceilings = measure_cpu_ceilings(request, threads_, flush_, stage); });
   return reply;
 }
 

@@ -27,7 +27,7 @@ class CpuRunner : public RunnerBackend {
   SetupReply setup(const SetupRequest& request, const StageCallback& stage) override;
   RunReply run(const RunRequest& request, const StageCallback& stage) override;
   InterleaveReply interleave(const InterleaveRequest& request, const StageCallback& stage) override;
-  CalibrateReply calibrate(const CalibrateRequest&, const StageCallback&) override { throw std::runtime_error("calibrate: not built yet"); }
+  CalibrateReply calibrate(const CalibrateRequest& request, const StageCallback& stage) override;
 
  private:
   struct Loaded {
