@@ -70,6 +70,12 @@ void add_seconds_option(CLI::App& verb, const std::string& name, double& seconds
   verb.add_option(name, seconds, description)->check(check)->type_name("SECONDS")->capture_default_str();
 }
 
+void add_lock_clocks_option(CLI::App& verb, int& mhz) {
+  verb.add_option("--lock-clocks", mhz,
+                  "Hold the GPU's SM clock at this rate while this runs (needs administrator rights); times are kept apart from others")
+      ->check(CLI::Range(1, 100000))->type_name("MHZ");
+}
+
 void add_seed_option(CLI::App& verb, std::uint64_t& seed, const std::string& description) {
   const auto check = [](const std::string& text) -> std::string {
     std::uint64_t value = 0;  // CLI11 lets negative and too large ones wrap around

@@ -47,6 +47,8 @@ void check_architecture(const std::string& arch);
 
 // An option in seconds: a number from a millisecond to a week.
 void add_seconds_option(CLI::App& verb, const std::string& name, double& seconds, const std::string& description);
+// --lock-clocks MHZ, the only way in which clocks of a GPU are changed.
+void add_lock_clocks_option(CLI::App& verb, int& mhz);
 void add_seed_option(CLI::App& verb, std::uint64_t& seed, const std::string& description);
 
 // One JSON object on one line of stdout.

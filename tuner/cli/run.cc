@@ -17,6 +17,7 @@ struct Options {
   std::vector<std::string> templates;
   std::uint64_t seed = 0;
   double run_timeout_s = 10;
+  int lock_clocks_mhz = 0;
   bool json = false;
 };
 
@@ -98,6 +99,7 @@ int run_run(const Options& options) {
   executor_options.run_timeout_s = options.run_timeout_s;
   executor_options.cache = options.cache == "warm" ? CacheMode::warm : CacheMode::cold;
   executor_options.seed = options.seed;
+  executor_options.lock_clocks_mhz = options.lock_clocks_mhz;
   if (executor_options.device.kind == DeviceChoice::Kind::replay) {
     throw InputError("run needs a device that runs kernels: --device cuda:N or cpu");
   }
@@ -127,6 +129,7 @@ void add_run(CLI::App& app, Invocation& invocation) {
   add_device_option(*verb, options->device);
   verb->add_option("--cache", options->cache, "cold or warm L2 cache")->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();
   add_seed_option(*verb, options->seed, "Of the inputs");
+  add_lock_clocks_option(*verb, options->lock_clocks_mhz);
   add_seconds_option(*verb, "--run-timeout", options->run_timeout_s, "For each step on the device");
   add_templates_option(*verb, options->templates);
   add_json_option(*verb, options->json);

@@ -26,6 +26,7 @@ struct Options {
   bool shape_given = false, presets = false, remeasure = false, json = false;
   int compile_workers = 0, finalists = 8, finalist_processes = 5;
   double run_timeout_s = 10, compile_timeout_s = 60;
+  int lock_clocks_mhz = 0;
   std::string cache = "cold";
 };
 
@@ -41,6 +42,7 @@ struct Stage {
 
 Stage open_replay(const Options& options, const DeviceChoice& device) {
   Stage stage;
+  if (options.lock_clocks_mhz != 0) throw InputError("--lock-clocks is for GPUs; a recording has no clocks");
   stage.recording = std::make_unique<Recording>(Recording::load(device.argument));
   const Recording& recording = *stage.recording;
   if (recording.kernel() != options.kernel) {
@@ -66,6 +68,7 @@ Stage open_device(const Options& options, const DeviceChoice& device) {
   executor_options.compile_timeout_s = options.compile_timeout_s;
   executor_options.cache = options.cache == "warm" ? CacheMode::warm : CacheMode::cold;
   executor_options.seed = options.seed;
+  executor_options.lock_clocks_mhz = options.lock_clocks_mhz;
   auto executor = std::make_unique<DeviceExecutor>(*stage.kernel, executor_options);
   const Device& found = executor->identity().device;
   if (const std::string& reason = executor->fallback_reason(); !reason.empty()) {
@@ -290,6 +293,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(0, 32))->capture_default_str();
   verb->add_option("--finalist-processes", options->finalist_processes, "in this many fresh processes")
       ->check(CLI::Range(1, 100))->capture_default_str();
+  add_lock_clocks_option(*verb, options->lock_clocks_mhz);
   add_seconds_option(*verb, "--run-timeout", options->run_timeout_s, "For each step of a trial on the device");
   add_seconds_option(*verb, "--compile-timeout", options->compile_timeout_s, "For one compile");
   add_book_option(*verb, options->book);

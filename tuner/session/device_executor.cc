@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/statistics.h"
+#include "session/clock_lock.h"
 #include "session/compile_cost.h"
 #include "session/compile_pool.h"
 #include "session/finalist_timer.h"
@@ -137,12 +138,21 @@ struct DeviceExecutor::Impl {
     const Hello& hello = *runner->hello();
     identity.device = *hello.device;
     identity.toolchain = pool->hello()->toolchain + (hello.driver.empty() ? "" : "; driver " + hello.driver);
-    identity.method = timing_method(kind, options.cache);
+    identity.method = timing_method(kind, options.cache, options.lock_clocks_mhz);
     identity.environment = hello.environment.is_object() ? hello.environment : nlohmann::json::object();
     identity.environment["driver"] = hello.driver;
     identity.environment["compiler"] = pool->hello()->toolchain;
     native_arch = hello.native_arch;
+    lock_clocks(kind);
     return {};
+  }
+
+  void lock_clocks(const std::string& kind) {
+    if (options.lock_clocks_mhz == 0) return;
+    if (kind != "cuda") throw InputError(fmt::format("--lock-clocks is for GPUs; the device is {}", kind));
+    const nlohmann::json& environment = identity.environment;
+    clock_lock.emplace(worker_program(kind), options.lock_clocks_mhz, environment.value("pci", ""), environment.value("uuid", ""));
+    identity.environment["locked_sm_clock_mhz"] = options.lock_clocks_mhz;
   }
 
   // ---- the problem and its reference
@@ -275,10 +285,12 @@ struct DeviceExecutor::Impl {
     const auto found = jobs.find(order);
     if (found == jobs.end()) return;
     merge_resources(found->second.compiled.resources, reply.resources);
-    if (reply.timing && reply.timing->method != identity.method) {
+    // The worker does not know of a locked clock.
+    const std::string expected = timing_method(identity.device.kind, options.cache);
+    if (reply.timing && reply.timing->method != expected) {
       throw EnvironmentError(fmt::format("the worker measures as '{}', this program expects '{}'; they are of different versions: "
                                          "install them together",
-                                         reply.timing->method, identity.method));
+                                         reply.timing->method, expected));
     }
     const bool abandoned = reply.outcome == Outcome::ok && reply.timing && reply.timing->abandoned;
     finish(order, abandoned ? Outcome::abandoned : reply.outcome, reply.message, &reply);
@@ -382,6 +394,7 @@ struct DeviceExecutor::Impl {
   DeviceChoice device;
   ExecutorIdentity identity;
   std::string native_arch;
+  std::optional<ClockLock> clock_lock;  // outlives the processes that use the device
   std::unique_ptr<CompilePool> pool;
   std::unique_ptr<Runner> runner;
   std::string runner_error;

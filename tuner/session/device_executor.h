@@ -18,6 +18,7 @@ struct DeviceExecutorOptions {
   double run_timeout_s = 10;      // for each step of a trial: a launch, a timing
   CacheMode cache = CacheMode::cold;
   std::uint64_t seed = 0;         // of the inputs
+  int lock_clocks_mhz = 0;        // hold the GPU's SM clock there while this lives; 0: leave clocks alone
 };
 
 // What happened to one configuration outside a session (`run`, `check`).
