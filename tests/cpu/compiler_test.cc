@@ -172,7 +172,7 @@ TEST_F(HostCompilerVariable, ACrashingCompilerIsACompileError) {
   const CompileReply reply = crashing.compile(compile_request("__global__ void crash() {}", "crash"));
   std::filesystem::remove(script);
   EXPECT_EQ(reply.outcome, Outcome::compile_error);
-  EXPECT_MESSAGE(reply, "was ended by signal 11");
+  EXPECT_MESSAGE(reply, "crashed: signal 11");
 }
 
 }  // namespace

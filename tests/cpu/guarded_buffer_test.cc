@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include <optional>
+
 #include <gtest/gtest.h>
 
 namespace tunebook {
@@ -19,13 +21,15 @@ TEST(GuardedBuffer, StartsAlignedAndEndsAtTheGuard) {
   }
 }
 
-TEST(GuardedBuffer, DamageIsFound) {
-  const GuardedBuffer buffer(33);
+TEST(GuardedBuffer, DamageIsFoundAndRepaired) {
+  GuardedBuffer buffer(33);
   char* const data = static_cast<char*>(buffer.data());
   data[33] = 1;
   EXPECT_EQ(buffer.damage(), 33);
   data[-2] = 1;
   EXPECT_EQ(buffer.damage(), -2);
+  buffer.repair();
+  EXPECT_EQ(buffer.damage(), std::nullopt);
 }
 
 }  // namespace

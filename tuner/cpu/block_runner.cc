@@ -43,7 +43,7 @@ constexpr unsigned kAtomicBudget = 1024;
 __thread BlockRunner* t_runner = nullptr;
 
 void handle_signal(int signal, siginfo_t* info, void*) {
-  if (t_runner != nullptr) t_runner->fail_by_signal(signal, info->si_addr);
+  if (t_runner != nullptr) t_runner->fail_by_signal(signal, info->si_code, info->si_addr);
   // Not a kernel's: the default action follows when the instruction is tried again.
   std::signal(signal, SIG_DFL);
 }
@@ -359,10 +359,11 @@ std::string BlockRunner::place() const {
 }
 
 // Runs in a signal handler, so it only notes what happened; run_block describes it.
-void BlockRunner::fail_by_signal(int signal, const void* address) {
+void BlockRunner::fail_by_signal(int signal, int code, const void* address) {
   if (running_ == nullptr || failed_) return;
   failed_ = true;
   signal_ = signal;
+  signal_code_ = code;
   signal_address_ = address;
   leave_kernel();
 }
@@ -373,6 +374,9 @@ void BlockRunner::describe_signal(int signal, const void* address) {
     failure.message = fmt::format("integer division by zero or overflow in {}", place());
   } else if (signal == SIGILL || signal == SIGTRAP) {
     failure.message = fmt::format("trap in {}", place());
+  } else if (signal == SIGSEGV && signal_code_ == SI_KERNEL) {
+    // The processor does not say which address it was.
+    failure.message = fmt::format("illegal access in {}: a misaligned vector, or an address that cannot exist", place());
   } else if (running_->guard_contains(address)) {
     failure.message = fmt::format("stack overflow in {} (more than {} KiB of local variables)", place(), kStackBytes >> 10);
   } else if (const int part = shared_.past_end_of(address); part != 0) {

@@ -66,7 +66,7 @@ class BlockRunner {
   void set_failure(KernelFailure failure);
   [[noreturn]] void leave_kernel();
   // From the signal handler: if a kernel runs, ends it and does not return.
-  void fail_by_signal(int signal, const void* address);
+  void fail_by_signal(int signal, int code, const void* address);
   std::string place() const;  // "thread (x,y,z) of block (x,y,z)"
 
   // The one of the calling OS thread, or null.
@@ -144,6 +144,7 @@ class BlockRunner {
   KernelFailure failure_;
   bool failed_ = false;
   int signal_ = 0;  // that ended the kernel, until it is described
+  int signal_code_ = 0;
   const void* signal_address_ = nullptr;
   std::unique_ptr<char[]> signal_stack_;
 };

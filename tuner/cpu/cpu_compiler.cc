@@ -177,13 +177,27 @@ std::string clean_message(const std::string& output, const WrittenSource& source
   return text;
 }
 
+// Compiler drivers outlive the process that compiles, and report its end in words.
+bool says_that_it_crashed(std::string_view message) {
+  for (const std::string_view words : {"PLEASE submit a bug report", "Stack dump:", "internal compiler error"}) {
+    if (message.find(words) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 // What the compiler said, and how it ended if that was not an ordinary error.
 std::string failure_message(const ChildResult& result, std::string message, const std::string& compiler) {
-  if (result.exit_code == 1) return message;
-  std::string how = result.exit_code < 0
-                        ? fmt::format("the compiler ({}) was ended by signal {} ({})", compiler, result.signal,
-                                      ::strsignal(result.signal))
-                        : fmt::format("the compiler ({}) failed with exit code {}", compiler, result.exit_code);
+  if (result.exit_code == 1 && !says_that_it_crashed(message)) return message;
+  std::string how;
+  if (result.signal == SIGKILL) {
+    how = fmt::format("the compiler ({}) was killed by signal 9 (out of memory?)", compiler);
+  } else if (result.exit_code < 0) {
+    how = fmt::format("the compiler ({}) crashed: signal {} ({})", compiler, result.signal, ::strsignal(result.signal));
+  } else if (says_that_it_crashed(message)) {
+    how = fmt::format("the compiler ({}) crashed (exit code {})", compiler, result.exit_code);
+  } else {
+    how = fmt::format("the compiler ({}) failed with exit code {}", compiler, result.exit_code);
+  }
   if (message.empty()) return how;
   message.resize(std::min(message.size(), kMaxMessageBytes - how.size() - 1));
   return how + "\n" + message;

@@ -40,6 +40,19 @@ class Rejected : public std::runtime_error {
   Outcome outcome;
 };
 
+// Adds the seconds of its life, however that ends.
+class AddSeconds {
+ public:
+  explicit AddSeconds(double& seconds) : seconds_(seconds) {}
+  ~AddSeconds() { seconds_ += seconds_since(started_); }
+  AddSeconds(const AddSeconds&) = delete;
+  AddSeconds& operator=(const AddSeconds&) = delete;
+
+ private:
+  double& seconds_;
+  Clock::time_point started_ = Clock::now();
+};
+
 }  // namespace
 
 CpuRunner::CpuRunner(int cores) : threads_(cores > 0 ? cores : available_cores()), flush_(threads_) {
@@ -177,12 +190,16 @@ SetupReply CpuRunner::setup(const SetupRequest& request, const StageCallback& st
 
 // Two runs that start from different garbage must both be right, and equal.
 void CpuRunner::verify(Candidate& candidate, Verification& verification) {
-  const auto started = Clock::now();
+  const AddSeconds clock(verification.seconds);
   ProblemBuffers& problem = *candidate.problem;
   for (int round = 0; round < 2; ++round) {
     problem.prepare(kPoison[round]);
     launch_once(candidate, kPoison[round]);
-    if (const auto rejection = problem.check(verification.max_error)) throw Rejected(*rejection);
+    if (const auto rejection = problem.check(verification.max_error)) {
+      // It may have written to the buffers of any problem; the next candidate must not be blamed for it.
+      for (const auto& [id, buffers] : problems_) buffers->repair();
+      throw Rejected(*rejection);
+    }
     if (candidate.nondeterministic) continue;
     if (round == 0) {
       problem.keep_first_run();
@@ -191,7 +208,6 @@ void CpuRunner::verify(Candidate& candidate, Verification& verification) {
     }
   }
   ++verification.problems;
-  verification.seconds += seconds_since(started);
 }
 
 double CpuRunner::timed_sample(Candidate& candidate, CacheMode cache) {

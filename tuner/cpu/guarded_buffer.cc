@@ -75,6 +75,14 @@ std::optional<std::ptrdiff_t> GuardedBuffer::damage() const {
   return std::nullopt;
 }
 
+void GuardedBuffer::repair() {
+  if (poisons()) return;  // what would damage it does not get that far
+  unsigned char* const first = mapping_ + kGuardBytes;
+  unsigned char* const behind = data_ + bytes_;
+  std::memset(first, kPattern, static_cast<std::size_t>(data_ - first));
+  std::memset(behind, kPattern, static_cast<std::size_t>(mapping_ + mapping_bytes_ - kGuardBytes - behind));
+}
+
 std::optional<std::ptrdiff_t> GuardedBuffer::guard_offset(const void* address) const {
   const unsigned char* const at = static_cast<const unsigned char*>(address);
   if (at < mapping_ || at >= mapping_ + mapping_bytes_) return std::nullopt;

@@ -21,6 +21,8 @@ class GuardedBuffer {
 
   // Offset from the start of the first damaged byte around the payload (negative before it); nothing if all are intact.
   std::optional<std::ptrdiff_t> damage() const;
+  // Makes it intact again.
+  void repair();
   // For an address in the guard pages: its offset from the start.
   std::optional<std::ptrdiff_t> guard_offset(const void* address) const;
 

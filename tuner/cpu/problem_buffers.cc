@@ -1,6 +1,7 @@
 #include "cpu/problem_buffers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <mutex>
 
@@ -78,6 +79,7 @@ bool ProblemBuffers::is_output(std::size_t i) const {
 }
 
 void ProblemBuffers::prepare(std::uint8_t poison) {
+  poison_ = poison;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (!is_output(i) || setup_.arguments[i].access != Access::out) continue;
     GuardedBuffer& buffer = *slots_[i].buffer;
@@ -100,6 +102,14 @@ void ProblemBuffers::restore_changed_inputs() {
   }
 }
 
+void ProblemBuffers::repair() {
+  for (Slot& slot : slots_) {
+    if (!slot.buffer) continue;
+    slot.buffer->repair();
+    copy(slot.buffer->data(), slot.original.data(), slot.original.size());
+  }
+}
+
 void ProblemBuffers::keep_expected() {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (!is_output(i)) continue;
@@ -110,6 +120,14 @@ void ProblemBuffers::keep_expected() {
 
 std::string ProblemBuffers::element(std::size_t i, std::int64_t index) const {
   return fmt::format("{}: {}[{}]", setup_.display, setup_.arguments[i].name, index);
+}
+
+// Whether the element still holds what outputs were filled with.
+bool ProblemBuffers::unwritten(std::size_t i, std::int64_t index) const {
+  if (setup_.arguments[i].access != Access::out) return false;
+  const std::size_t size = dtype_size(setup_.arguments[i].dtype);
+  const auto* const bytes = static_cast<const unsigned char*>(slots_[i].pointer) + static_cast<std::size_t>(index) * size;
+  return std::all_of(bytes, bytes + size, [this](unsigned char byte) { return byte == poison_; });
 }
 
 std::optional<Rejection> ProblemBuffers::check(double& max_error) {
@@ -145,10 +163,11 @@ std::optional<Rejection> ProblemBuffers::check(double& max_error) {
       const double value = load_as_double(argument.dtype, static_cast<const char*>(static_cast<const void*>(expected)) +
                                                               static_cast<std::size_t>(*total.first_bad) * dtype_size(argument.dtype));
       const std::string tolerance =
-          is_floating(argument.dtype) ? fmt::format(" (tolerance {:.3g})", argument.abs + argument.rel * (value < 0 ? -value : value))
+          std::isfinite(value) && is_floating(argument.dtype) ? fmt::format(" (tolerance {:.3g})", argument.abs + argument.rel * (value < 0 ? -value : value))
                                       : std::string();
       return Rejection{Outcome::wrong_result,
-                       fmt::format("{} is {}, expected {}{}", element(i, *total.first_bad), got, wanted, tolerance)};
+                       fmt::format("{} is {}, expected {}{}{}", element(i, *total.first_bad), got, wanted, tolerance,
+                                   unwritten(i, *total.first_bad) ? ": it was not written" : "")};
     }
     max_error = std::max(max_error, total.max_error);
   }

@@ -38,6 +38,9 @@ class ProblemBuffers {
   // Compares outputs with the expected, inputs with what they were, guard bytes with their pattern.
   std::optional<Rejection> check(double& max_error);
 
+  // Guard bytes and inputs as they were at first, whatever a wrong kernel wrote there.
+  void repair();
+
   // To compare two runs bit by bit.
   void keep_first_run();
   std::optional<Rejection> compare_with_first_run();
@@ -60,11 +63,13 @@ class ProblemBuffers {
   void copy(void* to, const void* from, std::size_t bytes);
   bool is_output(std::size_t i) const;
   std::string element(std::size_t i, std::int64_t index) const;
+  bool unwritten(std::size_t i, std::int64_t index) const;
 
   ProblemSetup setup_;
   WorkerThreads& threads_;
   std::vector<Slot> slots_;
   std::vector<void*> pointers_;
+  std::uint8_t poison_ = 0;  // what outputs were filled with last
 };
 
 }  // namespace tunebook
