@@ -1,19 +1,35 @@
-// Kernels of which one configuration is bad: it ends as one trial with its typed outcome, and a good one wins.
+// Kernels of which one configuration is bad, on the cpu. One of them: --gtest_filter='*/trap'.
+#include <fstream>
+
 #include "fault_cases.h"
 
 namespace tunebook::test {
 namespace {
 
-class Fault : public FaultTest {
+class Fault : public FaultTest, public testing::WithParamInterface<FaultCase> {
  protected:
   Fault() : FaultTest("cpu") {}
 };
 
-TEST_F(Fault, DoesNotCompile) { expect_one_bad_trial("does_not_compile", "compile_error", "this configuration is meant not to compile"); }
-TEST_F(Fault, IllegalAddress) { expect_one_bad_trial("illegal_address", "fault", "illegal access in thread ("); }
-TEST_F(Fault, InfiniteLoop) { expect_one_bad_trial("infinite_loop", "run_timeout", "did not end within"); }
-// n=1000 is verified first: its last 1000 % 256 elements are left out, from 768 on.
-TEST_F(Fault, WrongWhenRagged) { expect_one_bad_trial("wrong_when_ragged", "wrong_result", "n=1000: y[768] is "); }
+TEST_P(Fault, CostsOneTrial) {
+  const Ending& ending = GetParam().cpu;
+  if (!ending.not_shown.empty()) GTEST_SKIP() << ending.not_shown;
+  expect_one_bad_trial(GetParam(), ending);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kit, Fault, testing::ValuesIn(fault_cases()), [](const auto& test) { return test.param.kernel; });
+
+class FaultOfProblem : public FaultTest {
+ protected:
+  FaultOfProblem() : FaultTest("cpu") {}
+};
+
+TEST_F(FaultOfProblem, TooMuchMemory) {
+  int overcommit = 0;
+  std::ifstream("/proc/sys/vm/overcommit_memory") >> overcommit;
+  if (overcommit == 1) GTEST_SKIP() << "this machine promises memory that it does not have (vm.overcommit_memory = 1)";
+  expect_problem_too_large();
+}
 
 }  // namespace
 }  // namespace tunebook::test

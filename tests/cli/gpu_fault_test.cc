@@ -1,4 +1,4 @@
-// The cases of fault_test.cc on the first GPU.
+// The cases of fault_test.cc on the first GPU. One of them: --gtest_filter='*/trap'.
 #include <string>
 
 #include "fault_cases.h"
@@ -6,9 +6,9 @@
 namespace tunebook::test {
 namespace {
 
-class GpuFault : public FaultTest {
+class GpuFaultTest : public FaultTest {
  protected:
-  GpuFault() : FaultTest("cuda:0") {}
+  GpuFaultTest() : FaultTest("cuda:0") {}
 
   void SetUp() override {
     const std::string reason = why_unusable();
@@ -26,11 +26,18 @@ class GpuFault : public FaultTest {
   }
 };
 
-TEST_F(GpuFault, DoesNotCompile) { expect_one_bad_trial("does_not_compile", "compile_error", "this configuration is meant not to compile"); }
-TEST_F(GpuFault, IllegalAddress) { expect_one_bad_trial("illegal_address", "fault", "cudaErrorIllegalAddress"); }
-TEST_F(GpuFault, InfiniteLoop) { expect_one_bad_trial("infinite_loop", "run_timeout", "did not end within"); }
-// n=1000 is verified first: its last 1000 % 256 elements are left out, from 768 on.
-TEST_F(GpuFault, WrongWhenRagged) { expect_one_bad_trial("wrong_when_ragged", "wrong_result", "n=1000: y[768] is "); }
+class GpuFault : public GpuFaultTest, public testing::WithParamInterface<FaultCase> {};
+
+TEST_P(GpuFault, CostsOneTrial) {
+  const Ending& ending = GetParam().gpu;
+  if (!ending.not_shown.empty()) GTEST_SKIP() << ending.not_shown;
+  expect_one_bad_trial(GetParam(), ending);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kit, GpuFault, testing::ValuesIn(fault_cases()), [](const auto& test) { return test.param.kernel; });
+
+using GpuFaultOfProblem = GpuFaultTest;
+TEST_F(GpuFaultOfProblem, TooMuchMemory) { expect_problem_too_large(); }
 
 }  // namespace
 }  // namespace tunebook::test

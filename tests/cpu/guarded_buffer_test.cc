@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstring>
-
 #include <optional>
 
 #include <gtest/gtest.h>

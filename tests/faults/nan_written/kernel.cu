@@ -1,0 +1,14 @@
+// y = 2 x + 1; writes NaN to one element with BAD = 1; with BAD = 2 the NaN is not written.
+// WASTE steps that change nothing (one = 1, zero = 0, which the compiler cannot know) make some configurations slower than others.
+template <int BLOCK, int WASTE, int BAD>
+__global__ void nan_written(float* y, const float* x, long long n, float one, float zero) {
+  const long long index = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
+  if (index >= n) return;
+  float value = 2 * x[index] + 1;
+#pragma unroll 1
+  for (int i = 0; i < WASTE; ++i) value = value * one + zero;
+  const float nan = zero / zero;
+  if (BAD == 1 && index == n / 2) value = nan;
+  if (BAD == 2 && index == n / 2) value = nan == nan ? nan : value;
+  y[index] = value;
+}
