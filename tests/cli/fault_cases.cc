@@ -1,7 +1,10 @@
 #include "fault_cases.h"
 
 #include <algorithm>
+#include <chrono>
 #include <ostream>
+#include <sstream>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -15,8 +18,10 @@ constexpr double kRunTimeoutSeconds = 2;
 constexpr double kCompileTimeoutSeconds = 5;
 // What a bad configuration may cost beyond its timeout.
 constexpr double kLostSeconds = 2;
-// Of a coordinator that keeps no more of a worker's output than its end.
-constexpr std::int64_t kCoordinatorBytes = std::int64_t{512} << 20;
+// More than enough for a coordinator (and for the sanitizers it may be built with) that keeps of a worker's output the end alone.
+constexpr std::int64_t kCoordinatorKib = 512 << 10;
+
+constexpr std::chrono::seconds kLongestSession{120};
 
 // The first problem that is verified is n=1001, the last of the lists in kernel.json.
 std::vector<FaultCase> make_cases() {
@@ -74,17 +79,34 @@ std::vector<FaultCase> make_cases() {
        {"no_resources", "grid of 65536 in y, the device allows 65535", ""},
        {"no_resources", "grid of 65536 in y, the device allows 65535", ""},
        "n=65536"},
-      // The problem takes 16 GiB, and the threads that the largest GPUs hold at once need 126 GiB more.
+      // The problem takes 20 GiB, and the threads that a large GPU holds at once need 126 GiB more.
       {"too_much_memory",
        {"", "", "a configuration cannot ask the cpu device for memory: all buffers are the problem's"},
        {"out_of_memory", "cudaErrorMemoryAllocation", ""},
-       "n=4096,spare=67108864"},
+       "n=4096,spare=83886080"},
   };
   for (FaultCase& fault : cases) {
     fault.whole_space = fault.kernel == "does_not_compile" || fault.kernel == "illegal_address" || fault.kernel == "infinite_loop" ||
                         fault.kernel == "writes_before";
   }
   return cases;
+}
+
+// The most memory that a process had, in KiB, looked at until it ends. What wait4 tells includes workers and compilers.
+std::int64_t peak_memory_kib(pid_t pid) {
+  std::int64_t peak = 0;
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < kLongestSession) {
+    std::istringstream status(read_file(fmt::format("/proc/{}/status", pid)));
+    std::string word;
+    std::int64_t now = 0;
+    while (status >> word && word != "VmHWM:") {
+    }
+    if (!(status >> now)) return peak;  // ended
+    peak = std::max(peak, now);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return peak;
 }
 
 }  // namespace
@@ -103,9 +125,10 @@ std::vector<std::string> FaultTest::tune_arguments(const std::string& kernel, co
 }
 
 void FaultTest::expect_one_bad_trial(const FaultCase& fault, const Ending& ending) {
-  const ProgramResult result = run(tune_arguments(fault.kernel, fault.shape, fault.whole_space ? "true" : "BAD != 0 or BLOCK == 256"));
+  RunningProgram program = start(tune_arguments(fault.kernel, fault.shape, fault.whole_space ? "true" : "BAD != 0 or BLOCK == 256"));
+  EXPECT_LT(peak_memory_kib(program.pid()), kCoordinatorKib);
+  const ProgramResult result = program.wait(1);
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_LT(result.peak_memory_bytes, kCoordinatorBytes);
   const auto tuned = parse_one_line(result.out);
   ASSERT_TRUE(tuned["winner"].is_object()) << tuned.dump();
   EXPECT_NE(tuned["winner"]["configuration"]["BAD"], 1);
