@@ -13,7 +13,9 @@
 #include "session/compile_cost.h"
 #include "session/compile_pool.h"
 #include "session/finalist_timer.h"
+#include "session/profiler.h"
 #include "session/runner.h"
+#include "session/sanitizer.h"
 #include "session/subject.h"
 #include "session/verification_plan.h"
 #include "worker/method.h"
@@ -354,6 +356,7 @@ struct DeviceExecutor::Impl {
   }
 
   void end_runner() {
+    if (!runner) return;
     bool gone = false;
     runner->shut_down([&] { gone = true; });
     loop.run_until([&] { return gone; }, kEndSeconds);
@@ -362,10 +365,25 @@ struct DeviceExecutor::Impl {
 
   // From the cache, as a rule; trials taken from the book have not been compiled by this run.
   std::vector<FinalistCandidate> compile_again(const std::vector<Configuration>& configurations, const std::function<bool()>& stop) {
+    const std::vector<CompileReply> replies = compile_all(configurations, stop, {});
+    std::vector<FinalistCandidate> candidates;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      if (replies[i].outcome != Outcome::ok) continue;
+      candidates.push_back({configurations[i], plan->candidate(configurations[i]).verify.back().with(replies[i])});
+    }
+    return candidates;
+  }
+
+  // `further_options` of the compiler. Empty if `stop` said so.
+  std::vector<CompileReply> compile_all(const std::vector<Configuration>& configurations, const std::function<bool()>& stop,
+                                        const std::vector<std::string>& further_options) {
     std::vector<CompileReply> replies(configurations.size());
     std::size_t answers = 0;
     for (std::size_t i = 0; i < configurations.size(); ++i) {
-      pool->submit(compile_request(static_cast<std::int64_t>(i), configurations[i]), kReferencePriority, [&, i](CompileResult result) {
+      CompileRequest request = compile_request(static_cast<std::int64_t>(i), configurations[i]);
+      std::vector<std::string>& options_now = request.instantiation.options;
+      options_now.insert(options_now.end(), further_options.begin(), further_options.end());
+      pool->submit(std::move(request), kReferencePriority, [&, i](CompileResult result) {
         fail_without_compiler(result);
         replies[i] = std::move(result.reply);
         ++answers;
@@ -380,12 +398,53 @@ struct DeviceExecutor::Impl {
       }
       run_until(compiled, kStopPollSeconds);
     }
-    std::vector<FinalistCandidate> candidates;
-    for (std::size_t i = 0; i < configurations.size(); ++i) {
-      if (replies[i].outcome != Outcome::ok) continue;
-      candidates.push_back({configurations[i], plan->candidate(configurations[i]).verify.back().with(replies[i])});
+    return replies;
+  }
+
+  // ---- sanitizer and profiler
+
+  SanitizerChoice sanitizer() const { return choose_sanitizer(identity.device.kind); }
+
+  std::vector<SanitizerVerdict> sanitize(const std::vector<Configuration>& configurations, const std::function<bool()>& stop) {
+    const SanitizerChoice choice = sanitizer();
+    const bool on_cpu = identity.device.kind == "cpu";
+    const std::vector<CompileReply> replies =
+        compile_all(configurations, stop, on_cpu ? std::vector<std::string>{"-fsanitize=address"} : std::vector<std::string>{});
+    if (replies.empty()) return {};
+    end_runner();  // one process at a time uses the device
+    std::vector<SanitizerCandidate> candidates;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      SanitizerCandidate candidate{configurations[i], {}};
+      for (const auto& applicable : plan->candidate(configurations[i]).verify) {
+        if (replies[i].outcome == Outcome::ok) candidate.verify.push_back(applicable.with(replies[i]));
+      }
+      candidates.push_back(std::move(candidate));
     }
-    return candidates;
+    SanitizerRun run;
+    run.runner = command_for(kind_name(device.kind), device.text());
+    run.setup = plan->setup(*reference, false);
+    run.step_s = options.run_timeout_s;
+    run.stop = stop;
+    std::vector<SanitizerVerdict> verdicts = tunebook::sanitize(loop, choice, run, candidates);
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+      if (replies[i].outcome == Outcome::ok) continue;
+      verdicts[i].clean = false;
+      verdicts[i].note = "it does not compile for the sanitizer: " + replies[i].message;
+    }
+    return verdicts;
+  }
+
+  ProfileReport profile(const Configuration& configuration) {
+    const std::vector<FinalistCandidate> candidates = compile_again({configuration}, {});
+    end_runner();
+    if (candidates.empty()) return {"ncu", "the configuration does not compile"};
+    ProfilerRun run;
+    run.runner = command_for(kind_name(device.kind), device.text());
+    run.setup = plan->setup(*reference, true);
+    run.launch = candidates.front().launch;
+    run.cache = options.cache;
+    run.step_s = options.run_timeout_s;
+    return tunebook::profile(loop, identity.device.kind, run);
   }
 
   const KernelTemplate& kernel;
@@ -430,6 +489,11 @@ bool DeviceExecutor::run_until(const std::function<bool()>& finished, double dea
   return impl_->run_until(finished, deadline_seconds);
 }
 void DeviceExecutor::cancel() { impl_->cancel(); }
+SanitizerChoice DeviceExecutor::sanitizer() const { return impl_->sanitizer(); }
+std::vector<SanitizerVerdict> DeviceExecutor::sanitize(const std::vector<Configuration>& candidates, const std::function<bool()>& stop) {
+  return impl_->sanitize(candidates, stop);
+}
+ProfileReport DeviceExecutor::profile(const Configuration& configuration) { return impl_->profile(configuration); }
 std::vector<Finalist> DeviceExecutor::time_finalists(const std::vector<Configuration>& candidates, int processes,
                                                      const std::function<bool()>& stop) {
   return impl_->time_finalists(candidates, processes, stop);

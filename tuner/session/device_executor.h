@@ -7,6 +7,7 @@
 #include "core/template_folder.h"
 #include "session/device_choice.h"
 #include "session/executor.h"
+#include "session/profiler_report.h"
 #include "worker/message.h"
 
 namespace tunebook {
@@ -46,11 +47,15 @@ class DeviceExecutor : public Executor {
   void set_best(double median_us) override;
   bool run_until(const std::function<bool()>& finished, double deadline_seconds) override;
   void cancel() override;
+  SanitizerChoice sanitizer() const override;
+  std::vector<SanitizerVerdict> sanitize(const std::vector<Configuration>& candidates, const std::function<bool()>& stop) override;
   std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes,
                                        const std::function<bool()>& stop) override;
 
   // One configuration, with all detail; never abandoned.
   Examination examine(const Configuration& configuration);
+  // What Nsight Compute counts for it on the tuned problem, or why it cannot. The last thing that this object does.
+  ProfileReport profile(const Configuration& configuration);
   int compile_workers() const;
   // Why an automatic choice did not take the GPU; empty if it did, or if the device was named.
   const std::string& fallback_reason() const;

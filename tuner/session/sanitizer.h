@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/outcome.h"
+#include "db/store.h"
+#include "session/event_loop.h"
+#include "session/worker_process.h"
+#include "worker/message.h"
+
+namespace tunebook {
+
+// What `--sanitize` runs finalists under on one kind of device.
+struct SanitizerChoice {
+  std::string name;     // "compute-sanitizer", "AddressSanitizer"; empty: there is none
+  std::string program;  // of compute-sanitizer
+  std::string reason;   // there is none: why
+};
+SanitizerChoice choose_sanitizer(const std::string& device_kind);
+
+struct SanitizerCandidate {
+  Configuration configuration;
+  std::vector<ProblemLaunch> verify;  // small problems first; on the cpu device of kernels compiled for it (`-fsanitize=address`)
+};
+
+struct SanitizerVerdict {
+  Configuration configuration;
+  std::string finding;  // not empty: the kernel is wrong; with the tool's name: "memcheck: Invalid __global__ read ..."
+  Outcome outcome = Outcome::ok;  // with a finding: fault, wrong_result, ...
+  bool clean = false;   // every tool ran to its end and found nothing
+  std::string note;     // neither: what kept a tool from finishing
+};
+
+struct SanitizerRun {
+  WorkerCommand runner;   // as without a sanitizer
+  SetupRequest setup;     // all problems
+  double step_s = 10;     // how long a step may take without a sanitizer
+  std::function<bool()> stop;
+};
+
+// Verifies the candidates under each tool, in processes of their own. All share one as long as nothing is found in it; then each
+// has its own, so that a finding is of one candidate. Verdicts in the order of the candidates; fewer when `stop` said so.
+std::vector<SanitizerVerdict> sanitize(EventLoop& loop, const SanitizerChoice& sanitizer, const SanitizerRun& run,
+                                       const std::vector<SanitizerCandidate>& candidates);
+
+}  // namespace tunebook
