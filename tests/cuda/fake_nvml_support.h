@@ -31,6 +31,7 @@ class FakeNvmlTest : public ::testing::Test {
     for (const char* name : {"FAKE_NVML_REASONS", "FAKE_NVML_MIG", "FAKE_NVML_DENY", "FAKE_NVML_BROKEN"}) ::unsetenv(name);
   }
   ~FakeNvmlTest() override {
+    ::unsetenv("TUNEBOOK_NVML");  // tests behind this one may use the real one
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }

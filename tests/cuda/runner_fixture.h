@@ -28,7 +28,7 @@ inline std::string candidate(const std::string& body) {
 }
 
 // The problems: c = a + b of several sizes.
-class Runner : public ::testing::Test {
+class RunnerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     runner_ = make_cuda_runner("cuda:0");

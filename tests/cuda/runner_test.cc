@@ -14,6 +14,8 @@
 namespace tunebook {
 namespace {
 
+class Runner : public RunnerTest {};
+
 TEST_F(Runner, HelloDescribesTheDevice) {
   ASSERT_TRUE(hello_.device.has_value());
   EXPECT_EQ(hello_.device->kind, "cuda");

@@ -33,7 +33,7 @@ std::string describe(const std::string& name, const Timing& timing) {
   return text + ", " + std::to_string(timing.seconds) + " s\n";
 }
 
-class Sampling : public Runner {
+class Sampling : public RunnerTest {
  protected:
   // Of a good run; printed, so that a log of the tests is a record of what was measured.
   Timing timing_of(const std::string& name, const std::string& body, bool verified = true) {

@@ -59,8 +59,9 @@ class CudaRunner : public RunnerBackend {
     try {
       ordinal_ = parse_cuda_device(device);
       find_device(ordinal_);
-      hello_ = describe_device(ordinal_);
-      nvml_ = NvmlDevice::find(nvml.get(), hello_.environment.value("pci", ""), hello_.environment.value("uuid", ""), no_nvml);
+      const std::shared_ptr<const NvmlLibrary> library = nvml.get();
+      hello_ = describe_device(ordinal_, library ? library->driver_text() : "");
+      nvml_ = NvmlDevice::find(library, hello_.environment.value("pci", ""), hello_.environment.value("uuid", ""), no_nvml);
       if (nvml_) {
         hello_.environment.update(nvml_->environment());
       } else {

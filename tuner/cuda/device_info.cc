@@ -1,7 +1,5 @@
 #include "cuda/device_info.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -21,9 +19,8 @@ namespace {
 
 std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
-// "580.159.04", or "" if it cannot be found out. The kernel module says it at once; NVML takes tens of milliseconds to start and is
-// for machines (containers) that hide /proc/driver and /sys/module.
-std::string driver_version() {
+// "580.159.04" as the kernel module says it, or "" where (in some containers) /proc/driver and /sys/module are hidden.
+std::string module_version() {
   std::string text;
   if (std::ifstream module("/sys/module/nvidia/version"); module >> text) return text;
   if (std::ifstream proc("/proc/driver/nvidia/version"); std::getline(proc, text)) {
@@ -36,18 +33,7 @@ std::string driver_version() {
       start = end + 1;
     }
   }
-  void* library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return "";
-  const auto init = reinterpret_cast<int (*)()>(::dlsym(library, "nvmlInit_v2"));
-  const auto version = reinterpret_cast<int (*)(char*, unsigned)>(::dlsym(library, "nvmlSystemGetDriverVersion"));
-  const auto shutdown = reinterpret_cast<int (*)()>(::dlsym(library, "nvmlShutdown"));
-  char buffer[96] = "";
-  if (init != nullptr && version != nullptr && shutdown != nullptr && init() == 0) {
-    if (version(buffer, sizeof buffer) != 0) buffer[0] = '\0';
-    shutdown();
-  }
-  ::dlclose(library);
-  return buffer;
+  return "";
 }
 
 int attribute(cudaDeviceAttr which, int ordinal) {
@@ -125,7 +111,7 @@ void find_device(int ordinal) {
   }
 }
 
-Hello describe_device(int ordinal) {
+Hello describe_device(int ordinal, const std::string& nvml_driver) {
   cudaDeviceProp properties = {};
   check_cuda(cudaGetDeviceProperties(&properties, ordinal), "describing the device");
   Device device;
@@ -140,7 +126,8 @@ Hello describe_device(int ordinal) {
   check_cuda(cudaGetDeviceCount(&devices), "describing the device");
   check_cuda(cudaDriverGetVersion(&driver), "describing the device");
   check_cuda(cudaRuntimeGetVersion(&runtime), "describing the device");
-  const std::string module = driver_version();
+  std::string module = module_version();
+  if (module.empty()) module = nvml_driver;
   Hello hello;
   hello.role = WorkerRole::runner;
   hello.native_arch = fmt::format("sm_{}", device.compute_capability);

@@ -13,8 +13,9 @@ int parse_cuda_device(const std::string& device);
 // context, which takes 200 ms.
 void find_device(int ordinal);
 
-// Device, native_arch, toolchain, driver and environment of a device that was found. Creates no context either.
-Hello describe_device(int ordinal);
+// Device, native_arch, toolchain, driver and environment of a device that was found. Creates no context either. `nvml_driver`: the
+// driver's version as NVML gives it, or "", for machines whose kernel module does not say it.
+Hello describe_device(int ordinal, const std::string& nvml_driver);
 
 // Creates the context of device `ordinal`, for this process, and makes it current. Throws EnvironmentError if it cannot be used.
 void open_device(int ordinal);

@@ -121,8 +121,7 @@ nlohmann::json NvmlDevice::environment() const {
   if (const auto ecc = mode(nvml_->ecc_mode, handle_)) json["ecc"] = *ecc;
   if (nvml_->mig_mode != nullptr) json["mig"] = mig_;
   json["energy_counter"] = total_energy_mj().has_value();
-  std::array<char, 96> text{};
-  if (nvml_->driver_version != nullptr && nvml_->driver_version(text.data(), text.size()) == NvmlLibrary::kSuccess) json["driver"] = text.data();
+  if (const std::string driver = nvml_->driver_text(); !driver.empty()) json["driver"] = driver;
   return json;
 }
 

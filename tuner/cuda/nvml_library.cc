@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -69,6 +70,12 @@ std::shared_ptr<const NvmlLibrary> NvmlLibrary::open(std::string& why) {
 NvmlLibrary::~NvmlLibrary() {
   if (initialised_) shutdown_();
   if (library_ != nullptr) ::dlclose(library_);
+}
+
+std::string NvmlLibrary::driver_text() const {
+  std::array<char, 96> text{};
+  if (driver_version == nullptr || driver_version(text.data(), text.size()) != kSuccess) return "";
+  return text.data();
 }
 
 std::string NvmlLibrary::error_text(int code) const {

@@ -23,6 +23,8 @@ class NvmlLibrary {
 
   // What a code means, for messages.
   std::string error_text(int code) const;
+  // The driver's version, "580.159.04"; "" if it does not say.
+  std::string driver_text() const;
 
   const char* (*error_string)(int) = nullptr;
   int (*driver_version)(char* text, unsigned bytes) = nullptr;
