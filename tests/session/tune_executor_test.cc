@@ -62,12 +62,14 @@ class ScriptedExecutor : public Executor {
   std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan&) override {
     std::vector<Finalist> finalists;
     for (const Configuration& candidate : candidates) {
-      finalists.push_back({candidate, {times_.at(std::get<std::int64_t>(candidate.at("TILE")))}});
+      const auto value = std::get<std::int64_t>(candidate.at("TILE"));
+      finalists.push_back({candidate, {finalist_times_.contains(value) ? finalist_times_.at(value) : times_.at(value)}});
     }
     return finalists;
   }
 
   std::map<std::int64_t, double> times_ = {{1, 100}, {2, 90}, {4, 50}, {8, 10}};
+  std::map<std::int64_t, double> finalist_times_;  // where they differ
   std::int64_t trials_left_ = -1;  // then it hangs; -1: never
   std::int64_t ran_ = 0;
   int cancelled_ = 0;
@@ -145,6 +147,48 @@ TEST_F(TuneExecutorTest, WhatAnotherSessionAbandonedIsMeasuredWhenItMayWinHere) 
   EXPECT_EQ(second.ran_, 3);
   ASSERT_TRUE(result.winner);
   EXPECT_EQ(result.winner->configuration, tile(4));
+}
+
+// 4e6 bytes at 100 GB/s take 40 us; on the cpu device less than half of it is impossible.
+TEST_F(TuneExecutorTest, ATrialBelowThePhysicalFloorIsWrongAndNoWinner) {
+  ScriptedExecutor executor;
+  subject_.bytes = 4e6;
+  options_.ceilings = {{"copy", 1 << 20, "cold/test", 100, 100, 100}};
+  const TuneResult result = run(executor);
+  ASSERT_TRUE(result.winner);
+  EXPECT_EQ(result.winner->configuration, tile(4));
+  EXPECT_EQ(result.outcomes.at(Outcome::wrong_result), 1);
+  EXPECT_EQ(result.outcomes.at(Outcome::ok), 3);
+  ASSERT_EQ(result.failure_messages.size(), 1U);
+  EXPECT_NE(result.failure_messages.begin()->first.find("at least 40.000 us at 100 GB/s (copy, cold/test)"), std::string::npos)
+      << result.failure_messages.begin()->first;
+}
+
+TEST_F(TuneExecutorTest, CeilingsOfAnotherMethodCondemnNothing) {
+  ScriptedExecutor executor;
+  subject_.bytes = 4e6;
+  options_.ceilings = {{"copy", 1 << 20, "warm/test", 100, 100, 100}};
+  EXPECT_EQ(run(executor).winner->configuration, tile(8));
+}
+
+TEST_F(TuneExecutorTest, AFinalistBelowThePhysicalFloorIsNoWinnerEither) {
+  ScriptedExecutor executor;
+  executor.finalist_times_[4] = 10;
+  subject_.bytes = 4e6;
+  options_.ceilings = {{"copy", 1 << 20, "cold/test", 100, 100, 100}};
+  const TuneResult result = run(executor, {1, 2, 4});
+  EXPECT_EQ(result.outcomes.at(Outcome::wrong_result), 1);
+  EXPECT_FALSE(result.winner && result.winner->configuration == tile(4));
+  // The next session meets the refused one in the book, until the device is calibrated otherwise.
+  options_.seed = 1;
+  ScriptedExecutor second;
+  EXPECT_EQ(run(second, {1, 2, 4}).outcomes.at(Outcome::wrong_result), 1);
+  EXPECT_EQ(second.ran_, 0);
+  options_.seed = 2;
+  options_.ceilings.clear();
+  ScriptedExecutor third;
+  EXPECT_EQ(run(third, {1, 2, 4}).winner->configuration, tile(4));
+  EXPECT_EQ(third.ran_, 1);
 }
 
 TEST_F(TuneExecutorTest, ATimeBudgetEndsAHangingSearchAndKeepsWhatIsFinished) {

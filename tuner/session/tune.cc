@@ -6,7 +6,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/statistics.h"
 #include "session/finalists.h"
+#include "session/possible_time.h"
 #include "session/session_lock.h"
 
 namespace tunebook {
@@ -80,6 +82,7 @@ class TuneSession {
     const ExecutorIdentity& place = executor_.identity();
     context_ = {subject_.kernel, subject_.kernel_hash, subject_.kernel_spec, place.device,
                 place.toolchain, place.method,         place.environment};
+    possible_ = PossibleTime(options_.ceilings, workload_of(subject_.problem, subject_.flops, subject_.bytes), place.method, place.device);
     SessionRecord proposed;
     proposed.problem = subject_.problem;
     proposed.strategy = options_.strategy;
@@ -227,6 +230,7 @@ class TuneSession {
       known->order = order;
       known->origin = origin;
       known->reused = true;
+      possible_.refuse(*known);
       store_.record_trial(session_.id, context_, subject_.problem, *known);  // nothing, if it is this session's own
       finish_trial(std::move(*known), true);
       return;
@@ -255,6 +259,8 @@ class TuneSession {
       case Outcome::compile_timeout: return trial.compile_seconds >= options_.compile_timeout_s;
       // Times alone were measured when time was the objective.
       case Outcome::ok: return objective_value(trial, options_.objective).has_value();
+      // Only an impossible time leaves a time with it; the device may have been calibrated anew.
+      case Outcome::wrong_result: return !trial.median_us || !possible_.violation(*trial.median_us).empty();
       default: return true;
     }
   }
@@ -266,6 +272,7 @@ class TuneSession {
     in_flight_.erase(flight);
     if (!from_strategy && known_in_flight_ > 0) --known_in_flight_;
     if (!from_book) {
+      possible_.refuse(record);
       store_.record_trial(session_.id, context_, subject_.problem, record);
       ++result_.measured;
     }
@@ -309,14 +316,16 @@ class TuneSession {
       result_.clock.verify += record.verify_seconds;
       result_.clock.time += record.time_seconds;
     }
-    if (!has_time(record.outcome)) {
-      std::string message = std::string(outcome_name(record.outcome)) + ": " + record.message.substr(0, record.message.find('\n'));
-      message.resize(std::min(message.size(), kMessageLength));
-      if (result_.failure_messages.size() < kMessages || result_.failure_messages.contains(message)) ++result_.failure_messages[message];
-    }
+    if (!has_time(record.outcome)) count_failure(record);
     for (const auto& [name, configuration] : subject_.presets) {
       if (configuration == record.configuration) result_.presets.push_back({name, record});
     }
+  }
+
+  void count_failure(const TrialRecord& record) {
+    std::string message = std::string(outcome_name(record.outcome)) + ": " + record.message.substr(0, record.message.find('\n'));
+    message.resize(std::min(message.size(), kMessageLength));
+    if (result_.failure_messages.size() < kMessages || result_.failure_messages.contains(message)) ++result_.failure_messages[message];
   }
 
   void keep(TrialRecord record) {
@@ -348,6 +357,7 @@ class TuneSession {
       result_.interrupted = true;
       return;
     }
+    refuse_impossible(finalists, chosen);
     result_.winner = decide_winner(finalists, chosen, options_.objective);
     if (result_.winner) {
       result_.winner->session_id = session_.id;
@@ -421,10 +431,38 @@ class TuneSession {
     }
   }
 
+  // A finalist whose time in fresh processes is below the floor is none, and its trial is wrong_result.
+  void refuse_impossible(std::vector<Finalist>& finalists, const std::vector<TrialRecord>& chosen) {
+    std::erase_if(finalists, [&](const Finalist& finalist) {
+      if (finalist.process_medians_us.empty()) return false;
+      const auto trial = std::find_if(chosen.begin(), chosen.end(),
+                                      [&](const TrialRecord& record) { return record.configuration == finalist.configuration; });
+      if (trial == chosen.end()) return false;
+      TrialRecord again = *trial;
+      again.reused = false;
+      again.samples_us = finalist.process_medians_us;
+      again.median_us = median(again.samples_us);
+      again.min_us = *std::min_element(again.samples_us.begin(), again.samples_us.end());
+      const Interval interval = median_interval(again.samples_us);
+      again.ci_low_us = interval.low;
+      again.ci_high_us = interval.high;
+      if (!possible_.refuse(again)) return false;
+      store_.record_trial(session_.id, context_, subject_.problem, again);
+      if (--result_.outcomes[trial->outcome] == 0) result_.outcomes.erase(trial->outcome);
+      ++result_.outcomes[again.outcome];
+      count_failure(again);
+      for (PresetResult& preset : result_.presets) {
+        if (preset.trial.configuration == again.configuration) preset.trial = again;
+      }
+      return true;
+    });
+  }
+
   void note_winner_verification() {
     if (!result_.winner) return;
     if (const auto trial = store_.find_trial(context_, subject_.problem, result_.winner->configuration)) {
       result_.winner_verified_problems = trial->verified_problems;
+      result_.winner_skipped_problems = trial->skipped_problems;
     }
   }
 
@@ -474,6 +512,7 @@ class TuneSession {
 
   TrialContext context_;
   SessionRecord session_;
+  PossibleTime possible_;
   std::optional<SessionLock> lock_;
   std::string locked_;                                     // the id of the session that it is for
   std::unique_ptr<Strategy> strategy_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/objective.h"
+#include "core/ceiling.h"
 #include "core/template_folder.h"
 #include "db/store.h"
 #include "search/space.h"
@@ -32,6 +33,8 @@ struct TuneOptions {
   double run_timeout_s = 0;
   double compile_timeout_s = 0;
   bool stop_requested() const { return stop && stop(); }
+  // Of the device, from the book. A trial or finalist faster than those of the session's method allow is wrong_result.
+  std::vector<Ceiling> ceilings;
   std::function<bool()> stop;    // asked between events: Ctrl-C
 };
 
@@ -68,6 +71,7 @@ struct TuneResult {
   std::int64_t proposals = 0;            // by the strategy: what the budget counts
   std::optional<WinnerRecord> winner;    // none if nothing passed
   std::int64_t winner_verified_problems = 0;  // 1: on the tuned problem alone, its constraints exclude every other; 0: replay
+  std::int64_t winner_skipped_problems = 0;   // verify problems that its constraints or the launch limits exclude
   std::vector<PresetResult> presets;
   std::map<std::string, std::int64_t> failure_messages;  // "compile_error: ..." -> count
   TuneClock clock;
