@@ -1,4 +1,6 @@
+#include <chrono>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -6,7 +8,9 @@
 #include "cli/configuration_option.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "db/store.h"
 #include "session/device_executor.h"
+#include "session/profiler_report.h"
 #include "session/subject.h"
 
 namespace tunebook::cli {
@@ -18,8 +22,59 @@ struct Options {
   std::uint64_t seed = 0;
   double run_timeout_s = 10;
   int lock_clocks_mhz = 0;
-  bool json = false;
+  bool profile = false, json = false;
+  std::string book;
 };
+
+// Into the book as a session of one trial, which has no winner.
+void store_profile(const Options& options, const KernelTemplate& kernel, const Problem& problem, const ExecutorIdentity& place,
+                   const TrialRecord& examined, const ProfileReport& report, double wall_seconds) {
+  Store store(default_book_path(options.book));
+  const TuneSubject subject = template_subject(kernel, problem, place.device);
+  const TrialContext context = {subject.kernel, subject.kernel_hash, subject.kernel_spec, place.device,
+                                place.toolchain, place.method,       place.environment};
+  SessionRecord proposed;
+  proposed.problem = problem;
+  proposed.strategy = "run";
+  proposed.seed = options.seed;
+  proposed.budget = "1";
+  proposed.identity = {{"problem", nlohmann::json::parse(problem.canonical())},
+                       {"strategy", "run"},
+                       {"configuration", nlohmann::json::parse(examined.configuration.canonical())}};
+  // Each profile is an event of its own.
+  constexpr bool kAnew = true;
+  const SessionRecord session = store.open_session(context, proposed, kAnew);
+  store.record_trial(session.id, context, problem, examined);
+  ProfileRecord profile;
+  profile.order = examined.order;
+  profile.tool = report.tool;
+  profile.metrics = report.metrics;
+  store.record_profile(session.id, profile);
+  store.finish_session(session.id, wall_seconds);
+  fmt::print(stderr, "the trial and its profile are in {}, session {}\n", store.path().string(), session.id);
+}
+
+nlohmann::ordered_json to_json(const ProfileReport& report) {
+  nlohmann::ordered_json json;
+  json["tool"] = report.tool;
+  if (!report.ok()) {
+    json["skipped"] = report.reason;
+    return json;
+  }
+  json["metrics"] = report.metrics;
+  return json;
+}
+
+void print_profile(const ProfileReport& report) {
+  if (!report.ok()) {
+    fmt::print("\nprofile skipped: {}\n", report.reason);
+    return;
+  }
+  TextTable table;
+  table.header = {"profile", report.tool};
+  for (const auto& [name, text] : describe_profile(report.metrics)) table.rows.push_back({name, text});
+  fmt::print("\n{}", table.to_text());
+}
 
 nlohmann::ordered_json to_json(const KernelSpec& spec, const Problem& problem, const Device& device, const Examination& examination) {
   const TrialRecord& trial = examination.trial;
@@ -89,7 +144,7 @@ void print_examination(const KernelTemplate& kernel, const Problem& problem, con
   if (!trial.message.empty()) fmt::print("\n{}\n", trial.message);
 }
 
-int run_run(const Options& options) {
+int run_run(const Options& options, const Invocation& invocation) {
   const KernelTemplate kernel = find_template(options.kernel, template_search_path(options.templates));
   const Problem problem = chosen_problem(kernel.spec, options.shape);
   const Configuration configuration = chosen_configuration(kernel.spec, options.config, options.preset);
@@ -109,10 +164,20 @@ int run_run(const Options& options) {
   }
   executor.set_problem(problem);
   const Examination examination = executor.examine(configuration);
+  const bool ok = examination.trial.outcome == Outcome::ok;
+  std::optional<ProfileReport> report;
+  if (options.profile && ok) report = executor.profile(configuration);
   if (options.json) {
-    print_json(to_json(kernel.spec, problem, executor.identity().device, examination));
+    nlohmann::ordered_json json = to_json(kernel.spec, problem, executor.identity().device, examination);
+    if (report) json["profile"] = to_json(*report);
+    print_json(json);
   } else {
     print_examination(kernel, problem, executor.identity().device, examination);
+    if (report) print_profile(*report);
+  }
+  if (report && report->ok()) {
+    const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - invocation.start).count();
+    store_profile(options, kernel, problem, executor.identity(), examination.trial, *report, wall);
   }
   return examination.trial.outcome == Outcome::ok ? kDone : kNo;
 }
@@ -121,7 +186,7 @@ int run_run(const Options& options) {
 
 void add_run(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("run", "Verify and time one configuration, with all detail; nothing is stored");
+  CLI::App* verb = app.add_subcommand("run", "Verify and time one configuration, with all detail; stored only with --profile");
   verb->add_option("kernel", options->kernel, "Kernel template")->required();
   verb->add_option("--shape", options->shape, "Problem (default: the template's)");
   verb->add_option("--config", options->config, "Configuration: K=V,... with every parameter");
@@ -131,11 +196,14 @@ void add_run(CLI::App& app, Invocation& invocation) {
   add_seed_option(*verb, options->seed, "Of the inputs");
   add_lock_clocks_option(*verb, options->lock_clocks_mhz);
   add_seconds_option(*verb, "--run-timeout", options->run_timeout_s, "For each step on the device");
+  verb->add_flag("--profile", options->profile,
+                 "Count bank conflicts, sectors per request, occupancy and stalls with Nsight Compute, and keep the trial in the book");
+  add_book_option(*verb, options->book);
   add_templates_option(*verb, options->templates);
   add_json_option(*verb, options->json);
   verb->footer("Example:  tunebook run matmul --shape 512,512,512 --preset naive --device cpu\n"
                "Exit code 3: it ran into something else than ok.");
-  verb->callback([options, &invocation] { invocation.exit_code = run_run(*options); });
+  verb->callback([options, &invocation] { invocation.exit_code = run_run(*options, invocation); });
 }
 
 }  // namespace tunebook::cli

@@ -23,7 +23,7 @@ struct Options {
   std::string kernel, shape, device, book, strategy = "random", budget = "200";
   std::vector<std::string> templates, where;
   std::uint64_t seed = 0;
-  bool shape_given = false, presets = false, remeasure = false, json = false;
+  bool shape_given = false, presets = false, remeasure = false, sanitize = false, json = false;
   int compile_workers = 0, finalists = 8, finalist_processes = 5;
   double run_timeout_s = 10, compile_timeout_s = 60;
   int lock_clocks_mhz = 0;
@@ -41,6 +41,7 @@ struct Stage {
 };
 
 Stage open_replay(const Options& options, const DeviceChoice& device) {
+  if (options.sanitize) throw InputError("a recording runs no kernels; leave out --sanitize");
   Stage stage;
   if (options.lock_clocks_mhz != 0) throw InputError("--lock-clocks is for GPUs; a recording has no clocks");
   stage.recording = std::make_unique<Recording>(Recording::load(device.argument));
@@ -90,6 +91,46 @@ std::string progress_text(const TuneObserver::Progress& progress) {
   return text;
 }
 
+// What --sanitize found; of a session that the book answers, what it found then.
+nlohmann::ordered_json sanitizer_json(const TuneResult& result) {
+  nlohmann::ordered_json json;
+  json["tool"] = result.sanitizer.name;
+  if (!result.sanitizer.reason.empty()) json["skipped"] = result.sanitizer.reason;
+  json["findings"] = nlohmann::ordered_json::array();
+  json["unfinished"] = nlohmann::ordered_json::array();
+  std::int64_t clean = 0;
+  const auto add = [&](const Configuration& configuration, const std::string& text, const std::string& note) {
+    if (text == "clean") ++clean;
+    else if (!text.empty()) json["findings"].push_back({{"configuration", configuration.to_json()}, {"finding", text}});
+    else json["unfinished"].push_back({{"configuration", configuration.to_json()}, {"reason", note}});
+  };
+  for (const SanitizerVerdict& verdict : result.sanitized) {
+    add(verdict.configuration, verdict.clean ? "clean" : verdict.finding, verdict.note);
+  }
+  if (result.from_book && result.winner) {
+    for (const FinalistRecord& finalist : result.winner->finalists) add(finalist.configuration, finalist.sanitizer, "not finished then");
+  }
+  json["clean"] = clean;
+  return json;
+}
+
+void print_sanitizer(const TuneResult& result) {
+  if (!result.sanitizer.reason.empty()) {
+    fmt::print(stderr, "note: --sanitize: {}; the finalists were not sanitized\n", result.sanitizer.reason);
+  }
+  if (result.sanitizer.name.empty()) return;
+  const nlohmann::ordered_json json = sanitizer_json(result);
+  fmt::print("{}: {} clean, {} with findings, {} not finished\n", result.sanitizer.name, json["clean"].get<std::int64_t>(),
+             json["findings"].size(), json["unfinished"].size());
+  const auto list = [](const nlohmann::ordered_json& entries, const char* key) {
+    for (const auto& entry : entries) {
+      fmt::print("  {}: {}\n", Configuration::from_json(entry["configuration"], "sanitizer").display(), entry[key].get<std::string>());
+    }
+  };
+  list(json["findings"], "finding");
+  list(json["unfinished"], "reason");
+}
+
 nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, double wall_seconds) {
   nlohmann::ordered_json json;
   json["kernel"] = stage.subject.kernel;
@@ -121,6 +162,7 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
                             {"outcome", outcome_name(preset.trial.outcome)}};
   }
   json["presets"] = presets;
+  if (!result.sanitizer.name.empty() || !result.sanitizer.reason.empty()) json["sanitizer"] = sanitizer_json(result);
   json["wall_s"] = wall_seconds;
   json["configurations_per_s"] =
       result.clock.first_pass > 0 ? static_cast<double>(result.measured) / result.clock.first_pass : 0.0;
@@ -180,6 +222,7 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
     if (++shown > kShownMessages) break;
     fmt::print("  {} x {}\n", count, message.substr(0, message.find('\n')).substr(0, 200));
   }
+  print_sanitizer(result);
   fmt::print("\n");
   if (!result.winner) {
     fmt::print("{}\n", red("No configuration passed: there is no winner.", stdout));
@@ -227,6 +270,7 @@ int run_tune(const Options& options, const Invocation& invocation) {
   tune_options.seed = options.seed;
   tune_options.where = options.where;
   tune_options.remeasure = options.remeasure;
+  tune_options.sanitize = options.sanitize;
   tune_options.finalists = options.finalists;
   tune_options.finalist_processes = options.finalist_processes;
   tune_options.run_timeout_s = options.run_timeout_s;
@@ -258,6 +302,7 @@ int run_tune(const Options& options, const Invocation& invocation) {
   }
   print_clock(stage, result, wall);
   if (options.json) {
+    if (!result.sanitizer.reason.empty()) fmt::print(stderr, "note: --sanitize: {}\n", result.sanitizer.reason);
     print_json(to_json(stage, result, wall));
   } else {
     print_summary(stage, result, store);
@@ -284,6 +329,8 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   verb->add_flag("--presets", options->presets, "Print the ladder of presets");
   verb->add_option("--where", options->where, "Narrow the space by a constraint, e.g. 'BM >= 64'; repeatable")
       ->allow_extra_args(false)->type_name("EXPR");
+  verb->add_flag("--sanitize", options->sanitize,
+                 "Finalists must pass compute-sanitizer (memcheck, racecheck, initcheck, synccheck), on the cpu AddressSanitizer");
   verb->add_flag("--remeasure", options->remeasure, "Run everything again, whatever the book holds");
   verb->add_option("--cache", options->cache, "cold: the L2 cache is flushed before each sample; warm: it is not")
       ->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();

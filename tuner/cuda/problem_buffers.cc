@@ -66,6 +66,7 @@ void ProblemBuffers::allocate() {
       }
       bound.buffers[slot] = GuardedBuffer(bytes);
       bound.pointers[slot] = bound.buffers[slot].payload();
+      if (exact_buffers()) continue;
       ranges.push_back(bound.buffers[slot].range());
       range_names_.push_back({i, slot});
     }
@@ -75,6 +76,7 @@ void ProblemBuffers::allocate() {
   host_checks_ = PinnedMemory(check_bytes);
   checksum_ = DeviceMemory(sizeof(std::uint64_t));
   ranges_ = DeviceMemory(ranges.size() * sizeof(GuardedRange));
+  if (ranges.empty()) return;
   check_cuda(cudaMemcpyAsync(ranges_.get(), ranges.data(), ranges.size() * sizeof(GuardedRange), cudaMemcpyHostToDevice, stream_), "setup");
   check_cuda(cudaStreamSynchronize(stream_), "setup");  // `ranges` is about to go
 }
