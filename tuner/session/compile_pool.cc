@@ -1,9 +1,13 @@
 #include "session/compile_pool.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -56,6 +60,30 @@ void explain_refused_memory(CompileReply& reply, std::int64_t address_space_mib)
     reply.message += fmt::format("\n(a compile process may use {} MiB of address space)", address_space_mib);
     return;
   }
+  // By a worker's compiler, whose worker lives.
+  if (reply.message.find("(Killed)") != std::string::npos || reply.message.find("command: Killed") != std::string::npos) {
+    reply.message += "\n(killed from outside or for want of memory)";
+  }
+}
+
+// Not empty if the compile failed because files cannot be written.
+std::string without_room(const CompileReply& reply) {
+  if (reply.outcome != Outcome::compile_error) return {};
+  for (const int error : {ENOSPC, EDQUOT, EROFS}) {
+    if (reply.message.find(std::generic_category().message(error)) == std::string::npos) continue;
+    return fmt::format("compilers cannot write their files; make room in the folder for temporary files, or set TMPDIR to one with room, and "
+                       "run the same command again: {}",
+                       reply.message);
+  }
+  return {};
+}
+
+void take_notes(const WorkerProcess& worker, std::set<std::string>& notes) {
+  constexpr std::string_view kMark = "tunebook: ";
+  std::istringstream lines(worker.error_output());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kMark)) notes.insert(line.substr(kMark.size()));
+  }
 }
 
 }  // namespace
@@ -107,6 +135,7 @@ struct CompilePool::Impl {
   std::string environment_error;
   std::optional<Hello> hello;
   CompileStatistics counts;  // what accumulates
+  std::set<std::string> notes;
   std::shared_ptr<int> alive = std::make_shared<int>();  // expires with the pool: for what was posted to the loop
 
   void start_worker(Slot& slot);
@@ -196,7 +225,9 @@ void CompilePool::Impl::job_done(Slot& slot, JobId id, CompileReply reply) {
   if (reply.cached) ++counts.cached;
   counts.compile_seconds += reply.seconds;
   request_dispatch();
-  job.callback(CompileResult{std::move(reply), ""});
+  take_notes(*slot.worker, notes);
+  std::string trouble = without_room(reply);
+  job.callback(CompileResult{std::move(reply), std::move(trouble)});
 }
 
 void CompilePool::Impl::fail_queued() {
@@ -322,6 +353,14 @@ CompileStatistics CompilePool::statistics() const {
     if (slot.worker) ++result.workers;
     if (!slot.jobs.empty()) ++result.busy;
     result.compiling += static_cast<int>(slot.jobs.size());
+  }
+  return result;
+}
+
+std::set<std::string> CompilePool::notes() const {
+  std::set<std::string> result = impl_->notes;
+  for (const Impl::Slot& slot : impl_->slots) {
+    if (slot.worker) take_notes(*slot.worker, result);
   }
   return result;
 }

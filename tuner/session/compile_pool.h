@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "session/event_loop.h"
@@ -26,7 +27,8 @@ struct CompilePoolOptions {
 // (worker_lost) is an outcome too. Jobs that shared its process are compiled again: alone, if it is not known whose fault it was.
 struct CompileResult {
   CompileReply reply;             // with the id of the request as it was submitted
-  std::string environment_error;  // not empty: no compile worker can be started; why, and what to do. Nothing was compiled
+  std::string environment_error;  // not empty: no compile worker can be started, or there is no room for what is compiled; why, and
+                                  // what to do. Nothing was compiled, and no configuration is to blame
 };
 
 struct CompileStatistics {
@@ -67,6 +69,8 @@ class CompilePool {
   int capacity() const;                         // compiles at once: workers times threads of each
   const std::optional<Hello>& hello() const;    // of the first worker that was ready
   CompileStatistics statistics() const;
+  // What workers have to tell the user so far, each once: the lines that they print after "tunebook: ".
+  std::set<std::string> notes() const;
   // Why no worker can be started any more, and what to do; empty while one lives.
   std::string failure() const;
 

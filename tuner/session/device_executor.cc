@@ -25,6 +25,7 @@ namespace {
 
 constexpr double kStopPollSeconds = 0.2;
 constexpr double kEndSeconds = 5;  // a process that was asked to end, or killed, and gives the device back
+constexpr double kEnergySeconds = 1;  // of repetition: the counters are renewed some ten times a second only
 constexpr double kHelloSeconds = kWorkerStartSeconds + 5;
 // For each compile that runs one is queued, so that no worker waits for this process.
 constexpr std::size_t kQueuedPerCompile = 2;
@@ -58,9 +59,17 @@ WorkerCommand command_for(const std::string& kind, const std::string& device) {
 
 std::string kind_name(DeviceChoice::Kind kind) { return kind == DeviceChoice::Kind::cuda ? "cuda" : "cpu"; }
 
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 void fill_times(TrialRecord& record, const Timing& timing) {
   record.samples_us = timing.samples_us;
   record.launches_per_sample = timing.launches_per_sample;
+  record.launch_us = timing.launch_us;
+  record.conditions = timing.conditions;
+  record.energy_j = timing.energy_j;
   record.time_seconds = timing.seconds;
   if (timing.samples_us.empty()) return;
   const Interval interval = median_interval(timing.samples_us);
@@ -100,7 +109,7 @@ struct DeviceExecutor::Impl {
     const auto kind = automatic ? DeviceChoice::Kind::cuda : options.device.kind;
     std::string error = try_open({kind, automatic ? "0" : options.device.argument});
     if (!error.empty() && automatic) {
-      const std::string cuda_error = error;
+      const std::string cuda_error = one_line(error);
       error = try_open({DeviceChoice::Kind::cpu, "0"});
       fallback_reason = cuda_error;
       if (!error.empty()) error = fmt::format("no device can run kernels.\ncuda:0: {}\ncpu: {}", cuda_error, error);
@@ -135,6 +144,14 @@ struct DeviceExecutor::Impl {
     if (!runner->hello()) return "the device did not answer in time";
     if (!pool->hello()) return "no compile worker could be started";
     if (!pool->hello()->error.empty()) return pool->hello()->error;
+    // A GPU that says what it is may still refuse to be used (exclusive mode, no memory left): then the cpu is taken, if it is no later
+    // than now.
+    if (kind == "cuda" && options.device.kind == DeviceChoice::Kind::automatic) {
+      runner->open_device();
+      loop.run_until([this] { return !runner_error.empty() || runner->opened(); }, kHelloSeconds);
+      if (!runner_error.empty()) return runner_error;
+      if (!runner->opened()) return "the device could not be opened in time";
+    }
 
     device = choice;
     const Hello& hello = *runner->hello();
@@ -276,14 +293,16 @@ struct DeviceExecutor::Impl {
     request.time = request.verify.back();  // the tuned problem is the last
     request.timing = timing_plan(identity.device.kind, options.cache);
     if (job.proposal.may_abandon && best_us > 0) request.timing.abandon_above_us = best_us * kAbandonMultiple;
-    const double timing_s = request.timing.max_seconds;
+    if (options.energy) request.timing.energy_seconds = kEnergySeconds;
+    const double timing_s = request.timing.max_seconds + request.timing.energy_seconds;
     // Compiling would disturb times that are taken on the same cores.
     if (identity.device.kind == "cpu") pool->stop_running();
     runner->run(std::move(request), timing_s, [this, order](RunReply reply) { on_run(order, std::move(reply)); });
   }
 
   void on_run(std::int64_t order, RunReply reply) {
-    if (identity.device.kind == "cpu") pool->continue_running();
+    // Unless the next trial runs already.
+    if (identity.device.kind == "cpu" && runner->idle()) pool->continue_running();
     const auto found = jobs.find(order);
     if (found == jobs.end()) return;
     merge_resources(found->second.compiled.resources, reply.resources);
@@ -310,6 +329,7 @@ struct DeviceExecutor::Impl {
     record.outcome = outcome;
     record.message = message;
     record.resources = job.compiled.resources;
+    record.skipped_problems = job.candidate.skipped_problems;
     record.compile_seconds = job.compiled.seconds;
     if (reply != nullptr) {
       record.verified_problems = reply->verification.problems;
@@ -340,17 +360,16 @@ struct DeviceExecutor::Impl {
 
   // ---- finalists
 
-  std::vector<Finalist> time_finalists(const std::vector<Configuration>& configurations, int processes,
-                                       const std::function<bool()>& stop) {
-    std::vector<FinalistCandidate> candidates = compile_again(configurations, stop);
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& configurations, const FinalistPlan& finalist_plan) {
+    std::vector<FinalistCandidate> candidates = compile_again(configurations, finalist_plan.stop);
     if (candidates.empty()) return {};
     end_runner();  // one process at a time uses the device
     FinalistTiming timing;
-    timing.processes = processes;
+    timing.plan = finalist_plan;
+    timing.energy_seconds = kEnergySeconds;
     timing.samples = identity.device.kind == "cpu" ? 5 : 15;
     timing.cache = options.cache;
     timing.step_s = options.run_timeout_s;
-    timing.stop = stop;
     return time_in_fresh_processes(loop, command_for(kind_name(device.kind), device.text()), plan->setup(*reference, true),
                                    std::move(candidates), timing);
   }
@@ -360,6 +379,7 @@ struct DeviceExecutor::Impl {
     bool gone = false;
     runner->shut_down([&] { gone = true; });
     loop.run_until([&] { return gone; }, kEndSeconds);
+    runner_idle_seconds = runner->idle_seconds();
     runner.reset();
   }
 
@@ -457,6 +477,7 @@ struct DeviceExecutor::Impl {
   std::unique_ptr<CompilePool> pool;
   std::unique_ptr<Runner> runner;
   std::string runner_error;
+  double runner_idle_seconds = 0;  // of the one that is gone
   std::string fallback_reason;
   std::optional<VerificationPlan> plan;
   std::optional<CompileReply> reference;
@@ -494,11 +515,15 @@ std::vector<SanitizerVerdict> DeviceExecutor::sanitize(const std::vector<Configu
   return impl_->sanitize(candidates, stop);
 }
 ProfileReport DeviceExecutor::profile(const Configuration& configuration) { return impl_->profile(configuration); }
-std::vector<Finalist> DeviceExecutor::time_finalists(const std::vector<Configuration>& candidates, int processes,
-                                                     const std::function<bool()>& stop) {
-  return impl_->time_finalists(candidates, processes, stop);
+std::vector<Finalist> DeviceExecutor::time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& finalist_plan) {
+  return impl_->time_finalists(candidates, finalist_plan);
 }
+bool DeviceExecutor::counts_energy() const { return impl_->identity.environment.value("energy_counter", false); }
 const std::string& DeviceExecutor::fallback_reason() const { return impl_->fallback_reason; }
+double DeviceExecutor::idle_seconds() const {
+  return impl_->runner ? impl_->runner->idle_seconds() : impl_->runner_idle_seconds;
+}
+std::set<std::string> DeviceExecutor::notes() const { return impl_->pool ? impl_->pool->notes() : std::set<std::string>(); }
 int DeviceExecutor::compile_workers() const { return impl_->pool->workers(); }
 
 Examination DeviceExecutor::examine(const Configuration& configuration) {

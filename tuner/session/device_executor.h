@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct DeviceExecutorOptions {
   CacheMode cache = CacheMode::cold;
   std::uint64_t seed = 0;         // of the inputs
   int lock_clocks_mhz = 0;        // hold the GPU's SM clock there while this lives; 0: leave clocks alone
+  bool energy = false;            // measure the energy of every trial too: a second each
 };
 
 // What happened to one configuration outside a session (`run`, `check`).
@@ -49,14 +51,19 @@ class DeviceExecutor : public Executor {
   void cancel() override;
   SanitizerChoice sanitizer() const override;
   std::vector<SanitizerVerdict> sanitize(const std::vector<Configuration>& candidates, const std::function<bool()>& stop) override;
-  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, int processes,
-                                       const std::function<bool()>& stop) override;
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& finalist_plan) override;
 
   // One configuration, with all detail; never abandoned.
   Examination examine(const Configuration& configuration);
   // What Nsight Compute counts for it on the tuned problem, or why it cannot. The last thing that this object does.
   ProfileReport profile(const Configuration& configuration);
   int compile_workers() const;
+  // How long the runner had nothing to do between its first trial and its last one of the first pass. Seconds.
+  double idle_seconds() const override;
+  // Whether the device counts energy.
+  bool counts_energy() const;
+  // What the compile workers have to tell the user, such as a cache that cannot be written.
+  std::set<std::string> notes() const;
   // Why an automatic choice did not take the GPU; empty if it did, or if the device was named.
   const std::string& fallback_reason() const;
 
