@@ -93,6 +93,7 @@ nlohmann::ordered_json to_json(const KernelSpec& spec, const Problem& problem, c
   json["resources"] = trial.resources.to_json();
   json["verified_problems"] = trial.verified_problems;
   json["skipped_problems"] = examination.skipped_problems;
+  json["verified_ragged"] = trial.verified_problems > 1;
   json["verify_max_error"] = trial.verify_max_error;
   json["median_us"] = number(trial.median_us);
   json["min_us"] = number(trial.min_us);
@@ -126,10 +127,11 @@ void print_examination(const KernelTemplate& kernel, const Problem& problem, con
   known("spill stores", resources.spill_store_bytes, " bytes");
   known("stack", resources.stack_bytes, " bytes");
   known("blocks per SM", resources.blocks_per_sm, "");
-  row("verified", fmt::format("{} problems, largest error {:.3f} of the tolerance{}", trial.verified_problems, trial.verify_max_error,
-                              examination.skipped_problems > 0
-                                  ? fmt::format("; {} excluded by the constraints", examination.skipped_problems)
-                                  : ""));
+  if (trial.verified_problems > 0) {
+    row("verified", trial.outcome == Outcome::ok ? verified_text(trial.verified_problems, examination.skipped_problems)
+                                                 : fmt::format("on {} problems before that", trial.verified_problems));
+    row("largest error", fmt::format("{:.3f} of the tolerance", trial.verify_max_error));
+  }
   if (trial.median_us) {
     row("median", fmt::format("{}  ({} {} to {}; {} samples, fastest {})", format_time_us(*trial.median_us),
                               interval_name(trial.samples_us),

@@ -81,6 +81,16 @@ std::string format_duration(double seconds) {
   return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
 }
 
+std::string verified_text(std::int64_t verified_problems, std::int64_t skipped_problems) {
+  if (verified_problems > 1) {
+    return fmt::format("on {} problems, the tuned one included{}", verified_problems,
+                       skipped_problems > 0 ? fmt::format("; {} excluded by its constraints", skipped_problems) : "");
+  }
+  return red("on the tuned problem alone", stdout) +
+         (skipped_problems > 0 ? fmt::format(": its constraints exclude all {} others, so that no ragged size was checked", skipped_problems)
+                               : ": the kernel declares no other to verify on, so that no ragged size was checked");
+}
+
 std::string interval_name(std::span<const double> sample) {
   const double coverage = sample.empty() ? 0 : median_interval(sample).coverage;
   return coverage >= 0.95 ? "95 % interval" : fmt::format("{:.0f} % interval", 100 * coverage);

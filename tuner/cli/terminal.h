@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <span>
 #include <string>
@@ -26,6 +27,10 @@ struct TextTable {
 std::string format_time_us(double microseconds);
 // "42 s", "3 min 20 s"
 std::string format_duration(double seconds);
+
+// How far a right configuration was verified: "on 6 problems, the tuned one included; 1 excluded by its constraints". Marked where it
+// was the tuned problem alone.
+std::string verified_text(std::int64_t verified_problems, std::int64_t skipped_problems);
 
 // What [low, high] of core/statistics.h's median_interval is for this sample: "95 % interval"; with few samples its coverage is
 // lower, and that is said: "75 % interval" for three.

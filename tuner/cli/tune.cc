@@ -153,6 +153,11 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
     object["gflops"] = winner.gflops ? nlohmann::ordered_json(*winner.gflops) : nlohmann::ordered_json(nullptr);
     object["gbps"] = winner.gbps ? nlohmann::ordered_json(*winner.gbps) : nlohmann::ordered_json(nullptr);
     object["tie_set"] = winner.tie_set_size();
+    if (result.winner_verified_problems > 0) {
+      object["verified_problems"] = result.winner_verified_problems;
+      object["skipped_problems"] = result.winner_skipped_problems;
+      object["verified_ragged"] = result.winner_verified_problems > 1;
+    }
     json["winner"] = object;
   }
   nlohmann::ordered_json presets = nlohmann::ordered_json::object();
@@ -240,9 +245,7 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
   if (winner.gflops) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops)});
   if (winner.gbps) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps)});
   if (result.winner_verified_problems > 0) {
-    table.rows.push_back({"verified", result.winner_verified_problems == 1
-                                          ? "on the tuned problem alone: the kernel declares no other that its constraints allow"
-                                          : fmt::format("on {} problems, this one included", result.winner_verified_problems)});
+    table.rows.push_back({"verified", verified_text(result.winner_verified_problems, result.winner_skipped_problems)});
   }
   table.rows.push_back({"tie set", winner.tie_set_size() == 1 ? "none: the winner stands alone"
                                                                : fmt::format("{} configurations that cannot be told apart",
