@@ -69,8 +69,10 @@ void explain_refused_memory(CompileReply& reply, std::int64_t address_space_mib)
 // Not empty if the compile failed because files cannot be written.
 std::string without_room(const CompileReply& reply) {
   if (reply.outcome != Outcome::compile_error) return {};
-  for (const int error : {ENOSPC, EDQUOT, EROFS}) {
-    if (reply.message.find(std::generic_category().message(error)) == std::string::npos) continue;
+  const auto category = [](int error) { return std::generic_category().message(error); };
+  // By the compiler in the system's words, or by our own code, which has no other reason to end a compile so.
+  for (const std::string& words : {category(ENOSPC), category(EDQUOT), category(EROFS), std::string("is the disk full?")}) {
+    if (reply.message.find(words) == std::string::npos) continue;
     return fmt::format("compilers cannot write their files; make room in the folder for temporary files, or set TMPDIR to one with room, and "
                        "run the same command again: {}",
                        reply.message);
