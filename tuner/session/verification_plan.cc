@@ -67,7 +67,8 @@ std::vector<ArgumentSetup> VerificationPlan::evaluate_arguments(const Entry& ent
         setup.integer = argument.value.evaluate_integer(entry.scope);
       }
       if (argument.pointer && argument.access != Argument::Access::in && is_floating(setup.dtype)) {
-        const auto tolerance = spec.tolerance.find(problem_dtype);
+        auto tolerance = spec.tolerance.find(setup.dtype);
+        if (tolerance == spec.tolerance.end()) tolerance = spec.tolerance.find(problem_dtype);
         if (tolerance != spec.tolerance.end()) {
           field = "tolerance";
           setup.rel = tolerance->second.rel.evaluate_real(entry.scope);
