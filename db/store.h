@@ -141,6 +141,9 @@ class Store {
   // One calibration of a device. Reading gives the newest of each (what, bytes, method), bandwidths by size.
   void record_ceilings(const Device& device, const nlohmann::json& environment, const std::vector<Ceiling>& ceilings);
   std::vector<Ceiling> ceilings(const Device& device) const;
+  // The same of a book that is only read; none if there is no book at `path` or it is older than ceilings. Throws InputError if what
+  // is there is no book.
+  static std::vector<Ceiling> ceilings_in_file(const std::filesystem::path& path, const Device& device);
 
   // PRAGMA integrity_check, foreign keys, counts; for `doctor`. Empty problems: sound.
   struct Health {

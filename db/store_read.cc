@@ -32,6 +32,19 @@ constexpr const char* kNewestOfProposal =
     "trial.id = (SELECT max(id) FROM trial AS other WHERE other.session_id = trial.session_id "
     "AND other.proposal = trial.proposal AND other.configuration_id = trial.configuration_id)";
 
+std::vector<Ceiling> read_ceilings(sqlite::Database& database, const Device& device) {
+  sqlite::Statement select(database,
+                           "SELECT what, bytes, method, rate, rate_low, rate_high FROM ceiling WHERE id IN "
+                           "(SELECT max(ceiling.id) FROM ceiling JOIN device ON device.id = device_id WHERE key = ? "
+                           "GROUP BY what, bytes, method) ORDER BY what, method, bytes");
+  std::vector<Ceiling> ceilings;
+  sqlite::Statement::Run row = select.run(device.key());
+  while (row.next()) {
+    ceilings.push_back({row.text(0), row.integer(1), row.text(2), row.real(3), row.real(4), row.real(5)});
+  }
+  return ceilings;
+}
+
 Store::Health read_health(sqlite::Database& database) {
   Store::Health health;
   sqlite::Statement integrity(database, "PRAGMA integrity_check");
@@ -287,17 +300,15 @@ std::vector<ProfileRecord> Store::session_profiles(const std::string& session_id
 }
 
 std::vector<Ceiling> Store::ceilings(const Device& device) const {
-  return impl_->read([&] {
-    sqlite::Statement select(impl_->database,
-                             "SELECT what, bytes, method, rate, rate_low, rate_high FROM ceiling WHERE id IN "
-                             "(SELECT max(ceiling.id) FROM ceiling JOIN device ON device.id = device_id WHERE key = ? "
-                             "GROUP BY what, bytes, method) ORDER BY what, method, bytes");
-    std::vector<Ceiling> ceilings;
-    sqlite::Statement::Run row = select.run(device.key());
-    while (row.next()) {
-      ceilings.push_back({row.text(0), row.integer(1), row.text(2), row.real(3), row.real(4), row.real(5)});
-    }
-    return ceilings;
+  return impl_->read([&] { return read_ceilings(impl_->database, device); });
+}
+
+std::vector<Ceiling> Store::ceilings_in_file(const std::filesystem::path& path, const Device& device) {
+  if (!std::filesystem::exists(path)) return {};
+  return BookReader(path).read([&](sqlite::Database& database) {
+    const bool has_ceilings =
+        sqlite::Statement(database, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'ceiling'").run().next();
+    return has_ceilings ? read_ceilings(database, device) : std::vector<Ceiling>();
   });
 }
 

@@ -12,7 +12,7 @@ namespace tunebook::test {
 namespace {
 
 using Words = std::vector<std::string>;
-const Words kVerbs = {"devices", "list", "check", "space", "tune", "run", "emit", "best", "doctor"};
+const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "doctor"};
 
 class Verbs : public CliTest {
  protected:
@@ -54,6 +54,33 @@ TEST_F(Verbs, Devices) {
   bool cpu = false;
   for (const auto& device : json["devices"]) cpu = cpu || (device["id"] == "cpu" && device["usable"] == true);
   EXPECT_TRUE(cpu) << json.dump();
+}
+
+TEST_F(Verbs, CalibrateFillsTheBookAndSummariesReferToIt) {
+  const auto words = vector_add("run", {"--preset", "default", "--book", book().string()});
+  const ProgramResult before = run(words);
+  EXPECT_NE(before.err.find("hint: tunebook calibrate --device cpu"), std::string::npos) << before.err;
+  EXPECT_FALSE(std::filesystem::exists(book()));  // run only reads it
+
+  const auto json = run_json({"calibrate", "--device", "cpu", "--book", book().string(), "--json"});
+  EXPECT_EQ(json["device"]["kind"], "cpu");
+  for (const auto& ceiling : json["ceilings"]) {
+    EXPECT_GT(ceiling["rate"], 0) << ceiling.dump();
+    EXPECT_EQ(ceiling["unit"], ceiling["bytes"] == 0 ? "GFLOP/s" : "GB/s");
+    EXPECT_EQ(ceiling["method"], "cold/cpu1");
+  }
+  EXPECT_EQ(json["ceilings"].size(), 3U * 7U + 2U);  // 64 KiB to 256 MiB, f32 and f64
+
+  Words for_json = words;
+  for_json.push_back("--json");
+  const auto examined = run_json(for_json);
+  EXPECT_GT(examined["ceiling"]["percent"], 0);
+  EXPECT_TRUE(examined["ceiling"]["binds"].is_string());
+  const ProgramResult after = run(words);
+  EXPECT_EQ(after.err.find("hint:"), std::string::npos) << after.err;
+  EXPECT_NE(after.out.find(" % of what "), std::string::npos) << after.out;
+  const auto tuned = run_json(vector_add("tune", {"--budget", "2", "--book", book().string(), "--finalists", "2", "--finalist-processes", "1", "--json"}));
+  EXPECT_GT(tuned["ceiling"]["percent"], 0);
 }
 
 TEST_F(Verbs, SpaceOfAKernelAndOfAFile) {

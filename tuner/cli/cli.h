@@ -27,6 +27,7 @@ std::string shell_word(const std::string& word);
 
 // Each verb has one file: add_<verb> declares options and installs the callback.
 void add_devices(CLI::App& app, Invocation& invocation);
+void add_calibrate(CLI::App& app, Invocation& invocation);
 void add_list(CLI::App& app, Invocation& invocation);
 void add_check(CLI::App& app, Invocation& invocation);
 void add_space(CLI::App& app, Invocation& invocation);

@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
              "tunebook best matmul --shape 512,512,512\n"
              "Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 \"no\" (no match, check failed)");
   cli::add_devices(app, invocation);
+  cli::add_calibrate(app, invocation);
   cli::add_list(app, invocation);
   cli::add_check(app, invocation);
   cli::add_space(app, invocation);

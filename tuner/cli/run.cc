@@ -4,12 +4,14 @@
 
 #include <fmt/format.h>
 
+#include "cli/ceiling_text.h"
 #include "cli/cli.h"
 #include "cli/configuration_option.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "db/store.h"
 #include "session/device_executor.h"
+#include "session/possible_time.h"
 #include "session/profiler_report.h"
 #include "session/subject.h"
 
@@ -76,7 +78,8 @@ void print_profile(const ProfileReport& report) {
   fmt::print("\n{}", table.to_text());
 }
 
-nlohmann::ordered_json to_json(const KernelSpec& spec, const Problem& problem, const Device& device, const Examination& examination) {
+nlohmann::ordered_json to_json(const KernelSpec& spec, const Problem& problem, const Device& device, const Examination& examination,
+                               const CeilingText& ceiling) {
   const TrialRecord& trial = examination.trial;
   const LaunchShape& launch = examination.launch;
   const auto number = [](const std::optional<double>& value) {
@@ -98,6 +101,7 @@ nlohmann::ordered_json to_json(const KernelSpec& spec, const Problem& problem, c
   json["median_us"] = number(trial.median_us);
   json["min_us"] = number(trial.min_us);
   json["ci_us"] = {number(trial.ci_low_us), number(trial.ci_high_us)};
+  json["ceiling"] = ceiling.json;
   json["samples_us"] = trial.samples_us;
   json["launches_per_sample"] = trial.launches_per_sample;
   json["compile_s"] = trial.compile_seconds;
@@ -106,7 +110,8 @@ nlohmann::ordered_json to_json(const KernelSpec& spec, const Problem& problem, c
   return json;
 }
 
-void print_examination(const KernelTemplate& kernel, const Problem& problem, const Device& device, const Examination& examination) {
+void print_examination(const KernelTemplate& kernel, const Problem& problem, const Device& device, const Examination& examination,
+                       const CeilingText& ceiling) {
   const TrialRecord& trial = examination.trial;
   const LaunchShape& launch = examination.launch;
   const Resources& resources = trial.resources;
@@ -139,11 +144,22 @@ void print_examination(const KernelTemplate& kernel, const Problem& problem, con
                               format_time_us(trial.ci_high_us.value_or(*trial.median_us)), trial.samples_us.size(),
                               format_time_us(trial.min_us.value_or(*trial.median_us))));
     const WorkAmount work = evaluate_work(kernel.spec, problem, device);
-    if (work.flops) row("arithmetic", fmt::format("{:.1f} GFLOP/s", *work.flops / *trial.median_us * 1e-3));
-    if (work.bytes) row("bandwidth", fmt::format("{:.1f} GB/s", *work.bytes / *trial.median_us * 1e-3));
+    if (work.flops) row("arithmetic", fmt::format("{:.1f} GFLOP/s", *work.flops / *trial.median_us * 1e-3) + ceiling.arithmetic);
+    if (work.bytes) row("bandwidth", fmt::format("{:.1f} GB/s", *work.bytes / *trial.median_us * 1e-3) + ceiling.bandwidth);
   }
   fmt::print("{}\ncompile options: {}\n", table.to_text(), examination.compile_options);
   if (!trial.message.empty()) fmt::print("\n{}\n", trial.message);
+}
+
+// By the ceilings that the book holds of this device: what the time is worth, and whether it is possible at all.
+CeilingText judge_by_ceilings(const Options& options, const KernelSpec& spec, const Problem& problem, const ExecutorIdentity& place,
+                              TrialRecord& trial) {
+  const std::vector<Ceiling> ceilings = Store::ceilings_in_file(default_book_path(options.book), place.device);
+  hint_at_calibration(ceilings, place.method, place.device.kind);
+  const WorkAmount amount = evaluate_work(spec, problem, place.device);
+  const Workload work = workload_of(problem, amount.flops, amount.bytes);
+  PossibleTime(ceilings, work, place.method, place.device).refuse(trial);
+  return trial.median_us ? ceiling_text(ceilings, work, place.method, *trial.median_us) : CeilingText();
 }
 
 int run_run(const Options& options, const Invocation& invocation) {
@@ -165,16 +181,17 @@ int run_run(const Options& options, const Invocation& invocation) {
     fmt::print(stderr, "note: the cpu device is used; no GPU: {}\n", reason.substr(0, reason.find('\n')));
   }
   executor.set_problem(problem);
-  const Examination examination = executor.examine(configuration);
+  Examination examination = executor.examine(configuration);
+  const CeilingText ceiling = judge_by_ceilings(options, kernel.spec, problem, executor.identity(), examination.trial);
   const bool ok = examination.trial.outcome == Outcome::ok;
   std::optional<ProfileReport> report;
   if (options.profile && ok) report = executor.profile(configuration);
   if (options.json) {
-    nlohmann::ordered_json json = to_json(kernel.spec, problem, executor.identity().device, examination);
+    nlohmann::ordered_json json = to_json(kernel.spec, problem, executor.identity().device, examination, ceiling);
     if (report) json["profile"] = to_json(*report);
     print_json(json);
   } else {
-    print_examination(kernel, problem, executor.identity().device, examination);
+    print_examination(kernel, problem, executor.identity().device, examination, ceiling);
     if (report) print_profile(*report);
   }
   if (report && report->ok()) {

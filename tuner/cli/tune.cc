@@ -6,12 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "cli/ceiling_text.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "search/recording.h"
 #include "session/device_executor.h"
+#include "session/possible_time.h"
 #include "session/replay_executor.h"
 #include "session/subject.h"
 #include "session/tune.h"
@@ -38,6 +40,7 @@ struct Stage {
   std::unique_ptr<SearchSpace> space;
   TuneSubject subject;
   int compile_workers = 0;
+  std::vector<Ceiling> ceilings;  // of the device, all methods; none of a recording
 };
 
 Stage open_replay(const Options& options, const DeviceChoice& device) {
@@ -131,6 +134,12 @@ void print_sanitizer(const TuneResult& result) {
   list(json["unfinished"], "reason");
 }
 
+CeilingText winner_ceiling(const Stage& stage, const TuneResult& result) {
+  const TuneSubject& subject = stage.subject;
+  return ceiling_text(stage.ceilings, workload_of(subject.problem, subject.flops, subject.bytes), stage.executor->identity().method,
+                      result.winner->median_us);
+}
+
 nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, double wall_seconds) {
   nlohmann::ordered_json json;
   json["kernel"] = stage.subject.kernel;
@@ -144,6 +153,7 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   }
   json["trials"] = trials;
   json["winner"] = nullptr;
+  json["ceiling"] = nullptr;
   if (result.winner) {
     const WinnerRecord& winner = *result.winner;
     nlohmann::ordered_json object;
@@ -159,6 +169,7 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
       object["verified_ragged"] = result.winner_verified_problems > 1;
     }
     json["winner"] = object;
+    json["ceiling"] = winner_ceiling(stage, result).json;
   }
   nlohmann::ordered_json presets = nlohmann::ordered_json::object();
   for (const PresetResult& preset : result.presets) {
@@ -242,8 +253,9 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
   table.rows.push_back({"median", fmt::format("{}  ({} {} to {}, over {} process{})", format_time_us(winner.median_us),
                                               interval_name(processes), format_time_us(winner.ci_low_us),
                                               format_time_us(winner.ci_high_us), processes.size(), processes.size() == 1 ? "" : "es")});
-  if (winner.gflops) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops)});
-  if (winner.gbps) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps)});
+  const CeilingText ceiling = winner_ceiling(stage, result);
+  if (winner.gflops) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops) + ceiling.arithmetic});
+  if (winner.gbps) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps) + ceiling.bandwidth});
   if (result.winner_verified_problems > 0) {
     table.rows.push_back({"verified", verified_text(result.winner_verified_problems, result.winner_skipped_problems)});
   }
@@ -290,6 +302,12 @@ int run_tune(const Options& options, const Invocation& invocation) {
   // After all that can be wrong with the question, which must leave no empty book; before the long work, so that a book that
   // cannot be written is known at once.
   Store store(default_book_path(options.book));
+  if (!stage.recording) {
+    const ExecutorIdentity& place = stage.executor->identity();
+    stage.ceilings = store.ceilings(place.device);
+    hint_at_calibration(stage.ceilings, place.method, place.device.kind);
+    tune_options.ceilings = stage.ceilings;
+  }
 
   ProgressLine line;
   TuneObserver observer;
