@@ -221,7 +221,7 @@ TEST_F(BadInput, BestOfAKernelWithoutATemplate) {
 TEST_F(BadInput, CommandLines) {
   expect_bad_input(tune({"--strategy", "exhaustiv"}), {"unknown strategy \"exhaustiv\"", "did you mean \"exhaustive\"?"});
   expect_bad_input({"tun", "matmul_tiled"}, {"unknown verb 'tun'", "did you mean 'tune'?", "tunebook --help"});
-  expect_bad_input({}, {"no verb given", "devices, list, check", "tunebook --help"});
+  expect_bad_input({}, {"no verb given", "devices, calibrate, list", "tunebook --help"});
   expect_bad_input({""}, {"unknown verb ''"});
   expect_bad_input({"--jsn"}, {"unknown option '--jsn'"});
   expect_bad_input(tune({"--sede", "3"}), {"unknown option '--sede'", "did you mean '--seed'?", "tunebook tune --help"});
