@@ -11,8 +11,8 @@ namespace tunebook {
 // object serves one problem, so that configurations of similar speed are measured alike: once a kernel was short, others of the same
 // problem are batched up to twice the limit. A discontinuity remains for kernels that took 75 to 150 us before the first short
 // one was seen, and at 150 us: a launch in a cold batch finds in L2 what the launch before it left, dirty lines of another copy included,
-// and pays for writing them back, where a single launch finds clean lines of the flush (for kernels of that length a few tenths of
-// a percent).
+// and pays for writing them back, where a single launch finds clean lines of the flush; and the kernel's code is in L2 from the second
+// launch of a batch on (both together about a microsecond).
 class Batching {
  public:
   static constexpr std::int64_t kMost = 64;
