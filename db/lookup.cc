@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "core/json_text.h"
@@ -52,6 +53,52 @@ const char* tier_name(Tier tier) {
   return "unknown";
 }
 
+const char* stale_name(Stale stale) {
+  switch (stale) {
+    case Stale::no:
+      return "no";
+    case Stale::yes:
+      return "yes";
+    case Stale::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+const char* obstacle_name(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::none:
+      return "none";
+    case Obstacle::not_needed:
+      return "not needed";
+    case Obstacle::constraint:
+      return "constraint";
+    case Obstacle::limit:
+      return "limit";
+    case Obstacle::architecture:
+      return "architecture";
+    case Obstacle::device_kind:
+      return "device kind";
+    case Obstacle::undeclared_value:
+      return "undeclared value";
+    case Obstacle::declaration:
+      return "declaration";
+    case Obstacle::categorical:
+      return "categorical dimension";
+    case Obstacle::other_device:
+      return "other device";
+    case Obstacle::other_objective:
+      return "other objective";
+    case Obstacle::other_method:
+      return "other method";
+    case Obstacle::unfinished:
+      return "unfinished session";
+    case Obstacle::unreadable:
+      return "unreadable";
+  }
+  return "unknown";
+}
+
 struct Lookup::Impl {
   Impl(const std::string& book_path, const LookupOptions& options)
       : brought_spec(parse_brought_spec(options.spec_json)) {
@@ -85,16 +132,26 @@ struct Lookup::Impl {
   std::unique_ptr<sqlite::Database> empty_book;  // which stands for the book then
 };
 
-Lookup::Lookup(const std::string& book_path, LookupOptions options) : impl_(std::make_unique<Impl>(book_path, options)) {}
+Lookup::Lookup(const std::string& book_path, LookupOptions options) : impl_(std::make_shared<Impl>(book_path, options)) {}
 Lookup::~Lookup() = default;
 Lookup::Lookup(Lookup&&) noexcept = default;
 Lookup& Lookup::operator=(Lookup&&) noexcept = default;
 
-std::optional<Answer> Lookup::best(const Query& query) const {
+std::shared_ptr<const Answer> Lookup::best(const Query& query) const {
   if (query.kernel.empty()) {
     throw std::invalid_argument("Query::kernel is empty: name the kernel");
   }
-  return impl_->best(query);
+  std::optional<Answer> answer = impl_->best(query);
+  return answer ? std::make_shared<const Answer>(std::move(*answer)) : nullptr;
+}
+
+Explanation Lookup::explain(const Query& query, std::size_t most) const {
+  Explanation explanation;
+  explanation.answer = best(query);
+  if (explanation.answer != nullptr && most > 0) {
+    explanation.considered.push_back({*explanation.answer, true, Obstacle::none, ""});
+  }
+  return explanation;
 }
 
 }  // namespace tunebook

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -16,6 +18,12 @@
 namespace tunebook::testing {
 namespace {
 
+LookupOptions seeing_at_once() {
+  LookupOptions options;
+  options.refresh_interval = std::chrono::milliseconds(0);
+  return options;
+}
+
 class LookupTest : public BookTest {
  protected:
   Query query(std::int64_t m = 64, std::int64_t n = 64, std::int64_t k = 64) const {
@@ -25,12 +33,12 @@ class LookupTest : public BookTest {
     query.device = gpu_;
     return query;
   }
-  std::optional<Answer> best(const Query& asked) const { return Lookup(file().string()).best(asked); }
+  std::shared_ptr<const Answer> best(const Query& asked) const { return Lookup(file().string()).best(asked); }
 
   DeviceKey gpu_ = to_device_key(some_gpu());
 };
 
-std::int64_t tile_of(const std::optional<Answer>& answer) {
+std::int64_t tile_of(const std::shared_ptr<const Answer>& answer) {
   return answer ? std::get<std::int64_t>(answer->configuration.at(0).second) : -1;
 }
 
@@ -257,7 +265,7 @@ TEST_F(LookupTest, WithoutABookTheSpecAloneAnswers) {
 
 TEST_F(LookupTest, SeesWhatALiveStoreWrites) {
   { Store store(file()); }
-  const Lookup lookup(file().string());  // while nobody writes
+  const Lookup lookup(file().string(), seeing_at_once());  // while nobody writes
   EXPECT_FALSE(lookup.best(query()));
   {
     Store store(file());
@@ -286,7 +294,7 @@ TEST_F(LookupTest, SeesABookThatReplacedTheOldOne) {
     Store other(file("new.db"));
     session = add_finished_session(other, some_context(), matmul_problem(64, 64, 64), tile(64), 9);
   }
-  const Lookup lookup(file().string());
+  const Lookup lookup(file().string(), seeing_at_once());
   EXPECT_EQ(tile_of(lookup.best(query())), 32);
   std::filesystem::rename(file("new.db"), file());
   EXPECT_EQ(lookup.best(query())->session, session);
@@ -295,7 +303,7 @@ TEST_F(LookupTest, SeesABookThatReplacedTheOldOne) {
 TEST_F(LookupTest, OneLookupServesManyThreadsWhileTheBookIsWritten) {
   Store store(file());
   add_finished_session(store, some_context(), matmul_problem(64, 64, 64), tile(32), 10);
-  const Lookup lookup(file().string());
+  const Lookup lookup(file().string(), seeing_at_once());
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

@@ -82,15 +82,6 @@ nlohmann::ordered_json device_json(const DeviceKey& key) {
   return json;
 }
 
-const char* stale_name(Stale stale) {
-  switch (stale) {
-    case Stale::no: return "no";
-    case Stale::yes: return "yes";
-    case Stale::unknown: break;
-  }
-  return "unknown";
-}
-
 std::optional<KernelTemplate> template_if_present(const Options& options) {
   for (const TemplateEntry& entry : find_templates(template_search_path(options.templates))) {
     if (entry.name == options.kernel) return load_template(entry.folder);  // throws with the reason if it is broken
@@ -116,7 +107,7 @@ int run_best(const Options& options) {
     lookup_options.no_book = true;
     fmt::print(stderr, "note: there is no book yet at {}; tunebook tune makes one\n", book.string());
   }
-  const std::optional<Answer> answer = [&] {
+  const std::shared_ptr<const Answer> answer = [&] {
     try {
       return Lookup(book.string(), lookup_options).best(query);
     } catch (const std::invalid_argument& error) {  // the question fits no version of the kernel

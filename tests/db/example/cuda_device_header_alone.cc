@@ -1,0 +1,1 @@
+#include <tunebook/cuda_device.h>
