@@ -43,7 +43,7 @@ __global__ void overrun_reference(float* y, const float* x, long long n) {
   if (index < n) y[index] = 2 * x[index];
 }
 )");
-    write("kernels/overrun/kernel.json", R"({
+    write("kernels/overrun/kernel.json", R"json({
   "tunebook": 1, "kernel": "overrun", "summary": "y = 2 x; some of the configurations read behind an array",
   "source": "kernel.cu", "entry": "overrun", "instantiate": ["BLOCK", "BAD"],
   "problem": {"n": {"default": 8192, "verify": [1, 257]}},
@@ -57,7 +57,7 @@ __global__ void overrun_reference(float* y, const float* x, long long n) {
     {"name": "n", "type": "i64", "value": "n"} ],
   "reference": {"source": "reference.cu", "entry": "overrun_reference", "block": ["256"], "grid": ["ceil_div(n, 256)"]},
   "tolerance": {"f32": {"rel": "4 * eps", "abs": "4 * eps"}}
-})");
+})json");
     return (folder() / "kernels").string();
   }
 };

@@ -104,7 +104,7 @@ TEST(SanitizerLog, WithoutASummaryTheToolSaysWhy) {
 TEST(SanitizerLog, EveryPrefixAndEveryDamageIsRead) {
   for (std::size_t length = 0; length < kMemcheck.size(); ++length) {
     const SanitizerLog log = parse(kMemcheck.substr(0, length));
-    EXPECT_EQ(log.complete, length >= kMemcheck.find("SUMMARY: ") + 9);
+    EXPECT_EQ(log.complete, length >= kMemcheck.find("SUMMARY: ") + 10);
     EXPECT_LE(log.findings.size(), 1u);
   }
   std::string damaged = kMemcheck;
@@ -132,7 +132,7 @@ const std::string kAsan =
     "    #0 0x7f2d in void overrun<4>(float*, long long) kernel.cu:3\n"
     "\n"
     "  This frame has 1 object(s):\n"
-    "    [32, 48) 'local' (line 5) <== Memory access at offset 48 overflows this variable\n"
+    "    [32, 48) 'local.i' (line 5) <== Memory access at offset 48 overflows this variable\n"
     "HINT: this may be a false positive if your program uses some custom stack unwind mechanism, swapcontext or vfork\n"
     "SUMMARY: AddressSanitizer: stack-buffer-overflow kernel.cu:12:7 in void overrun<4>(float*, long long)\n";
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -79,6 +80,32 @@ class ScriptedExecutor : public Executor {
   Done done_;
   std::deque<Proposal> queue_;
   double best_us_ = 0;
+};
+
+// Finds fault with what `faulty_` names; TILE=2 it cannot judge.
+class SanitizingExecutor : public ScriptedExecutor {
+ public:
+  SanitizerChoice sanitizer() const override { return {"scripted sanitizer", "", ""}; }
+  std::vector<SanitizerVerdict> sanitize(const std::vector<Configuration>& candidates, const std::function<bool()>&) override {
+    ++asked_;
+    std::vector<SanitizerVerdict> verdicts;
+    for (const Configuration& candidate : candidates) {
+      SanitizerVerdict verdict;
+      verdict.configuration = candidate;
+      if (faulty_.contains(std::get<std::int64_t>(candidate.at("TILE")))) {
+        verdict.finding = "memcheck: bad";
+      } else if (candidate == tile(2)) {
+        verdict.note = "memcheck: took too long";
+      } else {
+        verdict.clean = true;
+      }
+      verdicts.push_back(verdict);
+    }
+    return verdicts;
+  }
+
+  std::set<std::int64_t> faulty_ = {8};
+  int asked_ = 0;
 };
 
 class TuneExecutorTest : public ::testing::Test {
@@ -189,6 +216,56 @@ TEST_F(TuneExecutorTest, AFinalistBelowThePhysicalFloorIsNoWinnerEither) {
   ScriptedExecutor third;
   EXPECT_EQ(run(third, {1, 2, 4}).winner->configuration, tile(4));
   EXPECT_EQ(third.ran_, 1);
+}
+
+TEST_F(TuneExecutorTest, TheSanitizerKeepsTheFastestFromWinningAndTheNextTakesItsPlace) {
+  SanitizingExecutor executor;
+  executor.times_ = {{1, 11}, {2, 10.5}, {4, 10}, {8, 9}};
+  options_.sanitize = true;
+  options_.finalists = 2;
+  const TuneResult result = run(executor);
+  ASSERT_TRUE(result.winner);
+  EXPECT_EQ(result.winner->configuration, tile(4));
+  EXPECT_EQ(executor.asked_, 2);  // for 8 and 4, then for 2
+  ASSERT_EQ(result.sanitized.size(), 3u);
+  const std::optional<WinnerRecord> recorded = Store(book_).session_winner(result.session_id);
+  ASSERT_TRUE(recorded);
+  const std::vector<FinalistRecord>& finalists = recorded->finalists;
+  ASSERT_EQ(finalists.size(), 3u);
+  EXPECT_EQ(finalists[0].sanitizer, "clean");
+  EXPECT_EQ(finalists[1].sanitizer, "");
+  EXPECT_EQ(finalists[2].configuration, tile(8));
+  EXPECT_EQ(finalists[2].sanitizer, "memcheck: bad");
+  EXPECT_DOUBLE_EQ(finalists[2].median_us, 9);
+  EXPECT_FALSE(finalists[2].in_tie_set);
+
+  SanitizingExecutor again;
+  EXPECT_TRUE(run(again).from_book);
+  options_.sanitize = false;
+  SanitizingExecutor plain;
+  const TuneResult unsanitized = run(plain);
+  EXPECT_FALSE(unsanitized.from_book);
+  EXPECT_EQ(unsanitized.winner->configuration, tile(8));
+  EXPECT_EQ(plain.asked_, 0);
+}
+
+TEST_F(TuneExecutorTest, IfTheSanitizerRefusesAllThereIsNoWinner) {
+  SanitizingExecutor executor;
+  executor.faulty_ = {1, 2, 4, 8};
+  options_.sanitize = true;
+  EXPECT_FALSE(run(executor).winner);
+}
+
+TEST_F(TuneExecutorTest, WithoutASanitizerTheSessionIsAsWithout) {
+  ScriptedExecutor executor;
+  options_.sanitize = true;
+  const TuneResult result = run(executor);
+  EXPECT_EQ(result.sanitizer.name, "");
+  EXPECT_EQ(result.sanitizer.reason, "this device runs no kernels");
+  ASSERT_TRUE(result.winner);
+  options_.sanitize = false;
+  ScriptedExecutor again;
+  EXPECT_TRUE(run(again).from_book);
 }
 
 TEST_F(TuneExecutorTest, ATimeBudgetEndsAHangingSearchAndKeepsWhatIsFinished) {

@@ -185,7 +185,11 @@ std::string parse_asan_report(std::string_view text) {
       const std::size_t begin = content.find('\'');
       if (begin != std::string_view::npos && begin < arrow) {
         const bool under = content.find("underflows") != std::string_view::npos;
-        variable = std::string(trimmed(content.substr(begin, arrow - begin))) + (under ? " is underrun" : " is overrun");
+        std::string name(trimmed(content.substr(begin, arrow - begin)));  // 'tile' (line 5); clang names a part of it 'tile.i'
+        const std::size_t quote = name.find('\'', 1);
+        const std::size_t dot = name.find('.');
+        if (quote != std::string::npos && dot < quote) name.erase(dot, quote - dot);
+        variable = name + (under ? " is underrun" : " is overrun");
       }
     } else if (content.starts_with("SUMMARY: ")) {
       over = true;
