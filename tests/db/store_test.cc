@@ -432,6 +432,15 @@ TEST_F(StoreTest, TheNewestCeilingOfEachKindCounts) {
   store.record_ceilings(other, {}, {{"copy", 1024, "cold/2", 1, 1, 1}});
   const std::vector<Ceiling> expected = {{"copy", 1024, "cold/2", 110, 109, 111}, {"copy", 4096, "cold/2", 120, 119, 121}, first[1]};
   EXPECT_EQ(store.ceilings(device), expected);
+  EXPECT_EQ(Store::ceilings_in_file(file(), device), expected);
+}
+
+TEST_F(StoreTest, CeilingsOfNoBookAndOfOneFromBeforeThemAreNone) {
+  EXPECT_TRUE(Store::ceilings_in_file(file(), some_gpu()).empty());
+  EXPECT_FALSE(std::filesystem::exists(file()));
+  const auto old = file().parent_path() / "old.db";
+  std::filesystem::copy_file(std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books/version_1.db", old);
+  EXPECT_TRUE(Store::ceilings_in_file(old, some_gpu()).empty());
 }
 
 TEST_F(StoreTest, ManyConfigurationsStayFoundAndConsistent) {
