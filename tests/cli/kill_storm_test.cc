@@ -4,9 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <random>
 #include <set>
 #include <string>
@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "cli_support.h"
@@ -100,7 +99,7 @@ TEST_F(KillStorm, OnARecordingTheSessionIsTheUndisturbedOne) {
   const Clock::time_point begin = Clock::now();
   while (kills < wanted) {
     const Words words = {"tune", "synthetic", "--device", "replay:" + recording, "--json", "--budget", "400", "--seed", std::to_string(++sessions)};
-    const std::filesystem::path other = folder() / fmt::format("undisturbed{}.db", sessions);  // its own: sessions learn from their book
+    const std::filesystem::path other = folder() / ("undisturbed" + std::to_string(sessions) + ".db");  // its own: sessions learn from their book
     set_environment("TUNEBOOK_BOOK", other.string());
     const Clock::time_point start = Clock::now();
     const auto undisturbed = run_json(words);
@@ -126,7 +125,8 @@ TEST_F(KillStorm, OnARecordingTheSessionIsTheUndisturbedOne) {
     if (HasFailure()) return;
   }
   EXPECT_GT(hits, 0);
-  fmt::print("kill storm, seed {}: {} kills, {} of a running process, {} sessions, {:.1f} s\n", kSeed, kills, hits, sessions, seconds_since(begin));
+  std::cout << "kill storm, seed " << kSeed << ": " << kills << " kills, " << hits << " of a running process, " << sessions << " sessions, "
+            << seconds_since(begin) << " s\n";
 }
 
 TEST_F(KillStorm, OnTheCpuNothingIsLostAndNoProcessIsLeft) {
@@ -152,7 +152,7 @@ TEST_F(KillStorm, OnTheCpuNothingIsLostAndNoProcessIsLeft) {
   expect_kept(before, trials());
   EXPECT_EQ(Store(book()).check().sessions, 1);
   EXPECT_EQ(trials().size(), 16U);
-  fmt::print("kill storm on the cpu, seed {}: {} kills of a running process\n", kSeed, hits);
+  std::cout << "kill storm on the cpu, seed " << kSeed << ": " << hits << " kills of a running process\n";
 }
 
 }  // namespace

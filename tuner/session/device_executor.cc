@@ -302,7 +302,7 @@ struct DeviceExecutor::Impl {
 
   void on_run(std::int64_t order, RunReply reply) {
     // Unless the next trial runs already.
-    if (identity.device.kind == "cpu" && runner->idle()) pool->continue_running();
+    if (identity.device.kind == "cpu" && !runner->running()) pool->continue_running();
     const auto found = jobs.find(order);
     if (found == jobs.end()) return;
     merge_resources(found->second.compiled.resources, reply.resources);

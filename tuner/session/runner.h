@@ -39,6 +39,7 @@ class Runner {
   // What each process is given before its first trial.
   void set_setup(SetupRequest setup);
   bool idle() const { return state_ == State::idle; }
+  bool running() const { return state_ == State::running; }  // a trial
   // Runs a trial; the answer may be made here: run_timeout, worker_lost. Only when idle().
   // on_idle comes before `done`: the next trial runs while the caller works with the last answer.
   void run(RunRequest request, double timing_s, std::function<void(RunReply)> done);
