@@ -28,10 +28,13 @@ ToolJob job_of(const std::string& ncu, const ProfilerRun& run, const std::vector
   job.worker = run.runner;
   job.worker.role = WorkerRole::runner;
   // A verification launches the kernel twice; the first time its code and the tables of its memory are not at hand yet.
+  const std::string& symbol = run.launch.launches.front().symbol;
+  const auto first_round = std::count_if(run.launch.launches.begin(), run.launch.launches.end(),
+                                     [&](const KernelLaunch& launch) { return launch.symbol == symbol; });
   job.worker.wrapper = {ncu, "--target-processes", "all", "--csv", "--page", "raw", "--print-units", "base", "--log-file", folder.file("log"),
                         "--clock-control", "none", "--cache-control", run.cache == CacheMode::cold ? "all" : "none",
-                        "--kernel-name-base", "mangled", "--kernel-name", run.launch.launches.front().symbol,
-                        "--launch-skip", std::to_string(run.launch.launches.size()), "--launch-count", "1", "--metrics", joined(metrics)};
+                        "--kernel-name-base", "mangled", "--kernel-name", symbol,
+                        "--launch-skip", std::to_string(first_round), "--launch-count", "1", "--metrics", joined(metrics)};
   job.worker.wrapper_end_s = kEndSeconds;
   job.setup = run.setup;
   RunRequest request;
