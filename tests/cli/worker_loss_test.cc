@@ -1,18 +1,16 @@
 // Workers that are killed or stopped while a real session runs, two equal commands at once, a GPU that cannot be opened.
 #include <signal.h>
-#include <sys/stat.h>
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cli_support.h"
 #include "db/store.h"
+#include "worker_watch.h"
 
 namespace tunebook::test {
 namespace {
@@ -26,27 +24,9 @@ Words session(const std::string& device, const Words& more = {}) {
   return words;
 }
 
-class WorkerLoss : public CliTest {
+class WorkerLoss : public WorkerWatch {
  protected:
-  // Processes of this test that run as "--role ROLE".
-  std::vector<pid_t> workers(const std::string& role) const {
-    std::vector<pid_t> found;
-    for (const pid_t pid : processes_left()) {
-      const std::string line = read_file("/proc/" + std::to_string(pid) + "/cmdline");
-      if (line.find(std::string("--role") + '\0' + role + '\0') != std::string::npos) found.push_back(pid);
-    }
-    return found;
-  }
   std::int64_t trials() const { return std::filesystem::exists(book()) ? Store(book()).check().trials : 0; }
-  template <class Condition>
-  static bool wait_for(const Condition& condition, double seconds = 60) {
-    const auto start = std::chrono::steady_clock::now();
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() - start > std::chrono::duration<double>(seconds)) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return true;
-  }
 };
 
 struct Blow {
@@ -95,42 +75,7 @@ TEST_F(WorkerLoss, EachBlowCostsAtMostWhatWasUnderWay) {
   }
 }
 
-class EndlessKernel : public WorkerLoss {
- protected:
-  void expect_nothing_left(const std::string& device) {
-    RunningProgram program = start({"run", "infinite_loop", "--templates", fault_kernels(), "--shape", "4096", "--device", device,
-                                    "--config", "BLOCK=256,WASTE=0,BAD=1", "--run-timeout", "600"});
-    // The compile is over when its compiler has written to the cache; from then on the kernel loops within a moment.
-    ASSERT_TRUE(wait_for([&] { return cached_artifacts() >= 2; }));  // the reference and the kernel
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));
-    EXPECT_FALSE(workers("runner").empty());
-    program.send(SIGKILL);
-    EXPECT_EQ(program.wait(30).signal, SIGKILL);
-    EXPECT_TRUE(all_gone());
-  }
-
- private:
-  std::size_t cached_artifacts() const {
-    std::size_t count = 0;
-    std::error_code ignored;
-    for (auto entry = std::filesystem::recursive_directory_iterator(folder() / "cache", ignored);
-         entry != std::filesystem::recursive_directory_iterator(); entry.increment(ignored)) {
-      if (ignored) break;
-      if (entry->path().extension() == ".json") ++count;
-    }
-    return count;
-  }
-};
-
 TEST_F(EndlessKernel, DiesWithItsCoordinatorOnTheCpu) { expect_nothing_left("cpu"); }
-
-TEST_F(EndlessKernel, DiesWithItsCoordinatorOnTheGpu) {
-  const auto listing = run_json({"devices", "--json"});
-  for (const auto& device : listing["devices"]) {
-    if (device["id"] == "cuda:0" && device["usable"].get<bool>()) return expect_nothing_left("cuda:0");
-  }
-  GTEST_SKIP() << "no usable cuda:0";
-}
 
 // The second of two equal commands waits and gives the answer of the first; nothing is measured twice.
 TEST_F(WorkerLoss, TheSameCommandTwiceAtOnceMeasuresOnce) {
