@@ -312,9 +312,17 @@ int run_tune(const Options& options, const Invocation& invocation) {
   ProgressLine line;
   TuneObserver observer;
   observer.progress = [&](const TuneObserver::Progress& progress) { line.show(progress_text(progress)); };
+  observer.waiting = [&](int process) {
+    line.clear();
+    fmt::print(stderr, "note: {} runs this very session in the same book; waiting for its result\n",
+               process > 0 ? fmt::format("process {}", process) : "another machine");
+  };
   const TuneResult result =
       tune(stage.subject, *stage.space, tune_options, *stage.executor, store, observer, invocation.start);
   line.clear();
+  if (const auto* device_executor = dynamic_cast<const DeviceExecutor*>(stage.executor.get())) {
+    for (const std::string& note : device_executor->notes()) fmt::print(stderr, "note: {}\n", note);
+  }
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - invocation.start).count();
   if (result.interrupted) {
     fmt::print(stderr, "interrupted; every finished trial is in {}\nresume with: {}\n", store.path().string(),
