@@ -95,7 +95,7 @@ TEST_F(KillStorm, OnARecordingTheSessionIsTheUndisturbedOne) {
   const std::string recording = write_synthetic_recording(folder(), "storm", 7, 2000).string();
   std::mt19937 random(kSeed);
   std::uniform_real_distribution<double> share(0, 1);
-  int kills = 0, hits = 0, sessions = 0;
+  int kills = 0, sessions = 0;  // kills that hit a running process
   const Clock::time_point begin = Clock::now();
   while (kills < wanted) {
     const Words words = {"tune", "synthetic", "--device", "replay:" + recording, "--json", "--budget", "400", "--seed", std::to_string(++sessions)};
@@ -110,9 +110,8 @@ TEST_F(KillStorm, OnARecordingTheSessionIsTheUndisturbedOne) {
     std::vector<std::string> before;
     bool hit = true;
     while (hit && kills < wanted) {
-      ++kills;
       hit = run_and_kill(words, share(random) * length_s);
-      hits += hit ? 1 : 0;
+      kills += hit ? 1 : 0;
       const std::vector<std::string> after = trials();
       expect_kept(before, after);
       if (HasFatalFailure()) return;
@@ -124,8 +123,7 @@ TEST_F(KillStorm, OnARecordingTheSessionIsTheUndisturbedOne) {
     EXPECT_EQ(Store(book()).check().sessions, 1);
     if (HasFailure()) return;
   }
-  EXPECT_GT(hits, 0);
-  std::cout << "kill storm, seed " << kSeed << ": " << kills << " kills, " << hits << " of a running process, " << sessions << " sessions, "
+  std::cout << "kill storm, seed " << kSeed << ": " << kills << " kills of a running process, " << sessions << " sessions, "
             << seconds_since(begin) << " s\n";
 }
 

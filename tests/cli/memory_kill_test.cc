@@ -68,7 +68,7 @@ constexpr const char* kSpec = R"json({
   "tunebook": 1, "kernel": "hog", "summary": "y = 2 x, and much memory", "source": "kernel.cu", "entry": "hog",
   "instantiate": ["BLOCK", "BAD"],
   "problem": {"n": {"default": 4096, "verify": [1, 257]}},
-  "parameters": {"BLOCK": {"values": [32, 64, 128], "help": "threads"}, "BAD": {"values": [0, 1], "help": "1: takes 1.5 GiB"}},
+  "parameters": {"BLOCK": {"values": [32, 64, 128], "help": "threads"}, "BAD": {"values": [0, 1, 2], "help": "takes 1.5 GiB, 1: when it runs, 2: when it is compiled"}},
   "constraints": ["BAD == 0 or BLOCK == 64"],
   "presets": {"default": {"BLOCK": 32, "BAD": 0}},
   "launch": {"block": ["BLOCK"], "grid": ["ceil_div(n, BLOCK)"]},
@@ -85,6 +85,8 @@ template <int BAD> struct Hoard { static unsigned char bytes[1]; };
 template <int BAD> unsigned char Hoard<BAD>::bytes[1];
 template <> struct Hoard<1> { static unsigned char bytes[1610612736]; };
 unsigned char Hoard<1>::bytes[1610612736];
+template <int BAD> struct Bulk { static int data[BAD == 2 ? 400000000 : 1]; };
+template <int BAD> int Bulk<BAD>::data[BAD == 2 ? 400000000 : 1] = {1};
 template <int BLOCK, int BAD>
 __global__ void hog(float* y, const float* x, long long n) {
   if (BAD == 1) {
@@ -93,6 +95,7 @@ __global__ void hog(float* y, const float* x, long long n) {
   }
   const long long index = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
   if (index < n) y[index] = 2 * x[index];
+  if (BAD == 2 && index == 0) y[0] = y[0] * Bulk<BAD>::data[0];
 }
 )cuda";
 constexpr const char* kReference = R"cuda(
@@ -104,7 +107,7 @@ __global__ void hog_reference(float* y, const float* x, long long n) {
 
 class MemoryKill : public CliTest {};
 
-TEST_F(MemoryKill, ARunnerThatIsKilledForWantOfMemoryIsALostWorker) {
+TEST_F(MemoryKill, KilledForWantOfMemoryARunnerIsLostAndACompileFails) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer takes more memory than the test's limit";
 #endif
@@ -121,8 +124,13 @@ TEST_F(MemoryKill, ARunnerThatIsKilledForWantOfMemoryIsALostWorker) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto tuned = parse_one_line(result.out);
   EXPECT_EQ(tuned["trials"].value("worker_lost", 0), 1) << tuned.dump();
+  EXPECT_EQ(tuned["trials"].value("compile_error", 0), 1) << tuned.dump();
   EXPECT_EQ(tuned["winner"]["configuration"]["BAD"], 0);
   for (const TrialRecord& trial : Store(book()).session_trials(tuned["session"])) {
+    if (trial.outcome == Outcome::compile_error) {
+      EXPECT_NE(trial.message.find("illed"), std::string::npos) << trial.message;
+      EXPECT_NE(trial.message.find("memory"), std::string::npos) << trial.message;
+    }
     if (trial.outcome != Outcome::worker_lost) continue;
     EXPECT_NE(trial.message.find("signal 9"), std::string::npos) << trial.message;
     EXPECT_NE(trial.message.find("out-of-memory killer"), std::string::npos) << trial.message;
