@@ -53,24 +53,36 @@ BookReader::FileState BookReader::file_state() const {
   return state;
 }
 
+bool BookReader::must_open(const FileState& now) const {
+  const bool same_file = now.device == opened_.device && now.inode == opened_.inode;
+  return database_ == nullptr || !same_file || (immutable_ && !(settled_ && now == opened_));
+}
+
+bool BookReader::file_changed() const { return must_open(file_state()); }
+
 BookReader::FileState BookReader::open_current() {
   const FileState now = file_state();
-  const bool same_file = now.device == opened_.device && now.inode == opened_.inode;
-  if (database_ != nullptr && same_file && (!immutable_ || (settled_ && now == opened_))) {
+  if (!must_open(now)) {
     return now;
   }
+  attachment_.reset();
   database_.reset();
+  opened_ = now;
   immutable_ = !now.wal;
   database_ = std::make_unique<sqlite::Database>(
       path_, immutable_ ? sqlite::Database::Mode::read_only_immutable : sqlite::Database::Mode::read_only);
-  if (sqlite::repeat_while_busy(*database_, [&] { return check_book(*database_, kSchemaVersion); }) == 0) {
+  version_ = sqlite::repeat_while_busy(*database_, [&] { return check_book(*database_, kSchemaVersion); });
+  if (version_ == 0) {
     throw InputError(fmt::format("book {}: the file is empty, no Tunebook book; give another path", path_.string()));
   }
   const std::int64_t clock_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
                                     std::chrono::system_clock::now().time_since_epoch())
                                     .count();
   settled_ = clock_ns - now.changed_ns > kSettleNs;
-  opened_ = now;
+  if (!settled_ && immutable_ && version_ >= kPublicationVersion) {
+    // Nobody writes into a published book: another one replaces the file.
+    settled_ = database_->query_integer("SELECT count(*) FROM publication") > 0;
+  }
   return now;
 }
 

@@ -19,6 +19,25 @@ class BookReader {
   // Throws InputError or EnvironmentError, saying what is wrong and what to do.
   explicit BookReader(const std::filesystem::path& path);
 
+  // The open file's device and inode.
+  std::pair<std::uint64_t, std::uint64_t> file() const { return {opened_.device, opened_.inode}; }
+  // True if it was opened while nobody wrote: it cannot change under the reader's eyes.
+  bool immutable() const { return immutable_; }
+  // The book's schema version.
+  std::int64_t version() const { return version_; }
+  // True if the file may have changed since the last read, as far as its directory entry tells; a writer's commits (a -wal file is
+  // there) do not show in it. Throws EnvironmentError if the file is gone.
+  bool file_changed() const;
+
+  // Something that belongs to the connection and goes before it, such as prepared statements.
+  template <class T>
+  T& attachment(sqlite::Database& database) {
+    if (attachment_ == nullptr) {
+      attachment_ = std::make_shared<T>(database);
+    }
+    return *static_cast<T*>(attachment_.get());
+  }
+
   // Calls body(database) on a consistent view of the book and returns what it returns; it may be called several times.
   template <class Body>
   auto read(Body&& body) {
@@ -49,6 +68,7 @@ class BookReader {
   static constexpr int kAttempts = 5;
 
   FileState file_state() const;
+  bool must_open(const FileState& now) const;
   // Opens the book if it is not open, or not as it must be by now.
   FileState open_current();
   bool disturbed(const FileState& before) const;
@@ -56,8 +76,10 @@ class BookReader {
   std::filesystem::path path_;
   FileState opened_;
   bool immutable_ = false;
-  bool settled_ = false;  // the file had not been changed just before it was opened
+  bool settled_ = false;  // the file had not been changed just before it was opened, or is a published book
+  std::int64_t version_ = 0;
   std::unique_ptr<sqlite::Database> database_;
+  std::shared_ptr<void> attachment_;  // destroyed before database_
 };
 
 }  // namespace tunebook

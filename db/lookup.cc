@@ -1,41 +1,15 @@
 #include "tunebook/lookup.h"
 
-#include <algorithm>
+#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <stdexcept>
 #include <utility>
-#include <vector>
 
-#include "core/json_text.h"
-#include "core/spec.h"
-#include "db/book_reader.h"
-#include "db/lookup_kernel.h"
-#include "db/lookup_tiers.h"
-#include "db/migrations.h"
+#include "db/lookup_book.h"
+#include "db/lookup_cache.h"
+#include "db/lookup_misses.h"
 
 namespace tunebook {
-namespace {
-
-std::shared_ptr<const KernelSpec> parse_brought_spec(const std::string& text) {
-  if (text.empty()) {
-    return nullptr;
-  }
-  const std::string where = "LookupOptions::spec_json";
-  return std::make_shared<const KernelSpec>(KernelSpec::parse(parse_json_text(text, where), where));
-}
-
-// A question that no version of the kernel understands is a mistake of the caller, not "nothing known".
-void check_understood(const std::vector<KernelVersion>& versions) {
-  const bool understood = std::any_of(versions.begin(), versions.end(),
-                                      [](const KernelVersion& version) { return version.problem.has_value(); });
-  if (!versions.empty() && !understood) {
-    throw std::invalid_argument(versions.front().complaint);
-  }
-}
-
-}  // namespace
 
 const char* tier_name(Tier tier) {
   switch (tier) {
@@ -101,57 +75,50 @@ const char* obstacle_name(Obstacle obstacle) {
 
 struct Lookup::Impl {
   Impl(const std::string& book_path, const LookupOptions& options)
-      : brought_spec(parse_brought_spec(options.spec_json)) {
-    if (options.no_book) {
-      empty_book = std::make_unique<sqlite::Database>("(no book)", sqlite::Database::Mode::in_memory);
-      migrate(*empty_book, book_schema());
-    } else {
-      reader.emplace(book_path);
-    }
-  }
+      : book(book_path, options), tables(options.kept_questions), misses(options.record_misses, options.record_misses_per_second) {}
 
-  std::optional<Answer> best(const Query& query) {
-    const std::lock_guard lock(mutex);
-    const auto ask = [&](sqlite::Database& book) -> std::optional<Answer> {
-      const std::vector<KernelVersion> versions = kernel_versions(book, specs, query, brought_spec);
-      check_understood(versions);
-      for (const TierFunction tier : kTiers) {
-        if (std::optional<Answer> answer = tier(book, Question{query, versions})) {
-          return answer;
-        }
-      }
-      return std::nullopt;
-    };
-    return reader ? reader->read(ask) : ask(*empty_book);
-  }
-
-  std::mutex mutex;  // one connection serves all threads
-  std::shared_ptr<const KernelSpec> brought_spec;
-  SpecCache specs;
-  std::optional<BookReader> reader;              // empty with LookupOptions::no_book,
-  std::unique_ptr<sqlite::Database> empty_book;  // which stands for the book then
+  LookupBook book;
+  ThreadTables tables;
+  MissLog misses;
 };
 
-Lookup::Lookup(const std::string& book_path, LookupOptions options) : impl_(std::make_shared<Impl>(book_path, options)) {}
+namespace {
+
+void check_asked(const Query& query) {
+  if (query.kernel.empty()) {
+    throw std::invalid_argument("Query::kernel is empty: name the kernel");
+  }
+}
+
+}  // namespace
+
+Lookup::Lookup(const std::string& book_path, LookupOptions options) : impl_(std::make_unique<Impl>(book_path, options)) {}
 Lookup::~Lookup() = default;
 Lookup::Lookup(Lookup&&) noexcept = default;
 Lookup& Lookup::operator=(Lookup&&) noexcept = default;
 
 std::shared_ptr<const Answer> Lookup::best(const Query& query) const {
-  if (query.kernel.empty()) {
-    throw std::invalid_argument("Query::kernel is empty: name the kernel");
+  Impl& impl = *impl_;
+  impl.book.refresh_if_due();
+  AnswerTable* const table = impl.tables.of_this_thread();
+  const std::uint64_t hash = question_hash(query);
+  if (table != nullptr) {
+    if (const std::shared_ptr<const Answer>* const kept = table->find(hash, query, impl.book.generation())) {
+      return *kept;
+    }
   }
-  std::optional<Answer> answer = impl_->best(query);
-  return answer ? std::make_shared<const Answer>(std::move(*answer)) : nullptr;
+  check_asked(query);
+  LookupBook::Answered answered = impl.book.ask(query);
+  impl.misses.record(query, answered.answer.get());
+  if (table != nullptr) {
+    table->keep(hash, query, answered.generation, answered.answer);
+  }
+  return std::move(answered.answer);
 }
 
 Explanation Lookup::explain(const Query& query, std::size_t most) const {
-  Explanation explanation;
-  explanation.answer = best(query);
-  if (explanation.answer != nullptr && most > 0) {
-    explanation.considered.push_back({*explanation.answer, true, Obstacle::none, ""});
-  }
-  return explanation;
+  check_asked(query);
+  return impl_->book.explain(query, most);
 }
 
 }  // namespace tunebook

@@ -7,17 +7,10 @@
 #include "core/error.h"
 #include "core/hash.h"
 #include "db/encoding.h"
+#include "db/schema.h"
 
 namespace tunebook {
 namespace {
-
-Problem asked_values(const Query& query) {
-  Problem problem;
-  for (const auto& [name, value] : query.problem) {
-    problem.set(name, value);
-  }
-  return problem;
-}
 
 // The asked problem in the declared order, what is missing of the categorical dimensions taken from their defaults.
 Problem complete_problem(const KernelSpec& spec, const Problem& asked) {
@@ -40,19 +33,35 @@ Problem complete_problem(const KernelSpec& spec, const Problem& asked) {
   return problem;
 }
 
-void fit_problem(KernelVersion& version, const Problem& asked) {
-  if (version.spec == nullptr) {
-    version.problem = asked;
-    return;
+std::vector<PresetNeeds> read_preset_needs(sqlite::Database& book, const KernelVersion& version, const Configuration& preset) {
+  sqlite::Statement select(book,
+                           "SELECT device_id, registers, shared_bytes FROM requirement WHERE kernel_id = ? "
+                           "AND configuration_id = (SELECT id FROM configuration WHERE hash = ?)");
+  const Hash hash = to_hash(content_hash(preset.canonical()));
+  std::vector<PresetNeeds> needs;
+  sqlite::Statement::Run row = select.run(version.row, as_blob(hash));
+  while (row.next()) {
+    needs.push_back({row.integer(0), row.optional_integer(1), row.optional_integer(2)});
   }
-  try {
-    version.problem = complete_problem(*version.spec, asked);
-  } catch (const InputError& error) {
-    version.complaint = error.what();
-  }
+  return needs;
 }
 
 }  // namespace
+
+KernelFit fit_problem(const KernelVersion& version, const LookupValues& asked_values) {
+  Problem asked;
+  for (const auto& [name, value] : asked_values) {
+    asked.set(name, value);
+  }
+  if (version.spec == nullptr) {
+    return {std::move(asked), ""};
+  }
+  try {
+    return {complete_problem(*version.spec, asked), ""};
+  } catch (const InputError& error) {
+    return {std::nullopt, error.what()};
+  }
+}
 
 std::shared_ptr<const KernelSpec> SpecCache::parse(const std::string& text, const std::string& where) {
   const std::string hash = content_hash(text);
@@ -71,33 +80,36 @@ std::shared_ptr<const KernelSpec> SpecCache::parse(const std::string& text, cons
   return specs_.emplace(hash, std::move(spec)).first->second;
 }
 
-std::vector<KernelVersion> kernel_versions(sqlite::Database& book, SpecCache& specs, const Query& query,
-                                           const std::shared_ptr<const KernelSpec>& brought) {
-  const Problem asked = asked_values(query);
+std::vector<KernelVersion> kernel_versions(sqlite::Database& book, std::int64_t book_version, SpecCache& specs, const std::string& kernel,
+                                           const std::vector<std::shared_ptr<const KernelSpec>>& brought) {
   std::vector<KernelVersion> versions;
-  sqlite::Statement select(book, "SELECT id, hash, spec FROM kernel WHERE name = ?1 ORDER BY hash = ?2 DESC, id DESC");
-  sqlite::Statement::Run row = select.run(query.kernel, query.kernel_hash);
+  sqlite::Statement select(book, "SELECT id, hash, spec FROM kernel WHERE name = ?1 ORDER BY id DESC");
+  sqlite::Statement::Run row = select.run(kernel);
   while (row.next()) {
     KernelVersion version;
     version.row = row.integer(0);
     version.hash = row.text(1);
     const std::string text = row.text(2);
-    version.spec = specs.parse(text, fmt::format("kernel {} in book {}", query.kernel, book.name()));
+    version.spec = specs.parse(text, fmt::format("kernel {} in book {}", kernel, book.name()));
     if (version.spec != nullptr) {
       for (const Parameter& parameter : version.spec->parameters) {
         version.parameter_order.push_back(parameter.name);
       }
+      const Configuration* const preset = version.spec->find_preset("default");
+      if (preset != nullptr && book_version >= kPublicationVersion) {
+        version.preset_needs = read_preset_needs(book, version, *preset);
+      }
     } else {
       version.parameter_order = declared_order_of_text(text, "parameters");
     }
-    fit_problem(version, asked);
     versions.push_back(std::move(version));
   }
-  if (brought != nullptr && brought->name == query.kernel) {
-    KernelVersion version;
-    version.spec = brought;
-    fit_problem(version, asked);
-    versions.push_back(std::move(version));
+  for (const std::shared_ptr<const KernelSpec>& spec : brought) {
+    if (spec->name == kernel) {
+      KernelVersion version;
+      version.spec = spec;
+      versions.push_back(std::move(version));
+    }
   }
   return versions;
 }

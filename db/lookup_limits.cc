@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 namespace tunebook {
 namespace {
 
@@ -119,23 +121,30 @@ DeviceKey to_device_key(const Device& device) {
   return key;
 }
 
-bool block_fits(const BlockNeeds& needs, const DeviceLimits& limits) {
+std::string block_limit_violated(const BlockNeeds& needs, const DeviceLimits& limits) {
   if (needs.threads && *needs.threads > limits.max_threads_per_block) {
-    return false;
+    return fmt::format("block of {} threads, the device allows {}", *needs.threads, limits.max_threads_per_block);
   }
   if (needs.shared_bytes && *needs.shared_bytes > limits.shared_bytes_per_block_optin) {
-    return false;
+    return fmt::format("{} bytes of shared memory per block, the device allows {}", *needs.shared_bytes,
+                       limits.shared_bytes_per_block_optin);
   }
   if (needs.registers_per_thread && *needs.registers_per_thread > kMostRegistersPerThread) {
-    return false;  // a damaged row
+    return fmt::format("{} registers per thread, a thread has {} at most", *needs.registers_per_thread, kMostRegistersPerThread);
   }
   if (needs.threads && needs.registers_per_thread) {
     const std::int64_t warps = (*needs.threads + limits.warp_size - 1) / limits.warp_size;
     const std::int64_t units =
         (*needs.registers_per_thread * limits.warp_size + kRegistersPerWarpUnit - 1) / kRegistersPerWarpUnit;
-    return warps * units * kRegistersPerWarpUnit <= limits.registers_per_block;
+    const std::int64_t registers = warps * units * kRegistersPerWarpUnit;
+    if (registers > limits.registers_per_block) {
+      return fmt::format("{} registers per block ({} for each of {} threads), the device allows {}", registers,
+                         *needs.registers_per_thread, *needs.threads, limits.registers_per_block);
+    }
   }
-  return true;
+  return "";
 }
+
+bool block_fits(const BlockNeeds& needs, const DeviceLimits& limits) { return block_limit_violated(needs, limits).empty(); }
 
 }  // namespace tunebook

@@ -28,7 +28,9 @@ struct BlockNeeds {
   std::optional<std::int64_t> registers_per_thread;
   std::optional<std::int64_t> shared_bytes;
 };
-// True if a block can run within the limits, as far as is known.
+// Empty if a block can run within the limits, as far as is known; else the reason: "163840 bytes of shared memory per block, the device
+// allows 101376".
+std::string block_limit_violated(const BlockNeeds& needs, const DeviceLimits& limits);
 bool block_fits(const BlockNeeds& needs, const DeviceLimits& limits);
 
 }  // namespace tunebook

@@ -1,32 +1,22 @@
 #include "db/lookup_tiers.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
-#include <tuple>
-
-#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "core/error.h"
-#include "core/hash.h"
-#include "core/launch_plan.h"
 #include "db/encoding.h"
+#include "db/lookup_check.h"
 #include "db/lookup_limits.h"
+#include "db/lookup_nearest.h"
 
 namespace tunebook {
 namespace {
-
-// A winner of the book with what decides whether it is the answer.
-struct Candidate {
-  const KernelVersion* version = nullptr;
-  std::string session;
-  std::string finished_utc;
-  Configuration configuration;
-  Device device;
-  double median_us = 0;
-  BlockNeeds needs;
-};
 
 Stale staleness(const Query& query, const std::string& hash) {
   if (query.kernel_hash.empty() || hash.empty()) {
@@ -35,159 +25,356 @@ Stale staleness(const Query& query, const std::string& hash) {
   return query.kernel_hash == hash ? Stale::no : Stale::yes;
 }
 
-// True if the configuration is valid for the problem on the device: declared values, constraints, the cpu's own condition, and
-// a block within the limits. What cannot be evaluated is not usable.
-bool usable(const KernelSpec& spec, const Problem& problem, const Configuration& configuration, const Device& device,
-            BlockNeeds needs) {
-  try {
-    spec.check_configuration(configuration, "configuration in the book");
-    KernelSpec::Scope scope = spec.scope(problem, device);
-    spec.bind(scope, configuration);
-    if (spec.violated_constraint(scope) != nullptr) {
-      return false;
-    }
-    if (device.kind == "cpu" && !spec.cpu.empty() && !spec.cpu.evaluate_bool(scope)) {
-      return false;
-    }
-    const LaunchShape shape = evaluate_launch(spec.launch, scope, spec.name);
-    if (!launch_limit_violated(shape, 0, device.limits).empty()) {
-      return false;
-    }
-    needs.threads = shape.threads();
-    needs.shared_bytes = std::max(needs.shared_bytes.value_or(0), shape.shared_bytes);
-    return block_fits(needs, device.limits);
-  } catch (const InputError&) {
-    return false;
-  } catch (const ExpressionError&) {
-    return false;
+// A question that no version of the kernel understands is a mistake of the caller, not "nothing known".
+void check_understood(const Question& question) {
+  const bool understood =
+      std::any_of(question.fits.begin(), question.fits.end(), [](const KernelFit& fit) { return fit.problem.has_value(); });
+  if (!question.fits.empty() && !understood) {
+    throw std::invalid_argument(question.fits.front().complaint);
   }
 }
 
-bool usable(const Candidate& candidate, const Query& query) {
-  const Device device = actual_device(query.device, &candidate.device);
-  if (candidate.version->spec == nullptr) {
-    // Nothing to evaluate; but it was found valid for this problem on this device when it was tuned.
-    return block_fits(candidate.needs, device.limits);
+bool same_architecture(const Device& asked, const Device& other) {
+  if (asked.kind != other.kind) {
+    return false;
   }
-  return usable(*candidate.version->spec, *candidate.version->problem, candidate.configuration, device, candidate.needs);
+  return asked.kind == "cpu" ? !asked.instruction_set.empty() && asked.instruction_set == other.instruction_set
+                             : asked.compute_capability != 0 && asked.compute_capability == other.compute_capability;
 }
 
-// The newest winner of each finished session of this version, problem, objective and method, on devices that agree with the
-// query's key.
-void add_exact_candidates(sqlite::Database& book, const Query& query, const KernelVersion& version,
-                          std::vector<Candidate>& candidates) {
-  // A method is stored as "cold/1": the query asks for its cache mode, the part before the slash.
-  sqlite::Statement select(
-      book,
-      "SELECT session.uid, finished_utc, configuration.json, device.json, median_us, registers, shared_bytes FROM problem "
-      "JOIN session ON problem_id = problem.id AND kernel_id = ?2 AND finished_utc IS NOT NULL "
-      "JOIN device ON device.id = device_id "
-      "JOIN winner ON winner.id = (SELECT max(id) FROM winner WHERE session_id = session.id AND objective = ?3) "
-      "JOIN configuration ON configuration.id = configuration_id "
-      "WHERE problem.hash = ?1 AND (?4 = '' OR method = ?4 OR substr(method, 1, length(?4) + 1) = ?4 || '/')");
-  const Hash problem = to_hash(content_hash(version.problem->canonical()));
-  sqlite::Statement::Run row = select.run(as_blob(problem), version.row, query.objective, query.method);
-  while (row.next()) {
-    try {
-      Candidate candidate;
-      candidate.version = &version;
-      candidate.session = row.text(0);
-      candidate.finished_utc = row.text(1);
-      candidate.configuration = read_values(row.text(2), version.parameter_order, "configuration in the book");
-      candidate.device = Device::from_json(nlohmann::json::parse(row.text(3), nullptr, false));
-      candidate.median_us = row.real(4);
-      candidate.needs.registers_per_thread = row.optional_integer(5);
-      candidate.needs.shared_bytes = row.optional_integer(6);
-      if (same_identity(query.device, candidate.device)) {
-        candidates.push_back(std::move(candidate));
+// Goes through the tiers and remembers the first candidate that is usable.
+class TierWalk {
+ public:
+  TierWalk(const Question& question, const RowSource& source, const Observer& observer)
+      : question_(question), source_(source), observer_(observer) {}
+
+  // Each of these returns true when the walk is over.
+  bool exact() {
+    return get_rows(question_.same, same_rows_) && each_part([&](std::size_t part) { return exact_of(part); });
+  }
+  bool near() {
+    return each_part([&](std::size_t part) { return up_to_cap(*pool(same_, same_rows_, part), Tier::near); });
+  }
+  bool same_architecture_tier() {
+    return get_rows(question_.related, related_rows_) &&
+           each_part([&](std::size_t part) { return up_to_cap(*pool(related_, related_rows_, part), Tier::same_architecture); });
+  }
+  bool far() {
+    return each_part([&](std::size_t part) {
+      return up_to(*pool(same_, same_rows_, part), std::nullopt, Tier::far) ||
+             up_to(*pool(related_, related_rows_, part), std::nullopt, Tier::far);
+    });
+  }
+  bool preset_default();
+
+  Evaluation result() { return {complete_, std::move(answer_)}; }
+  bool complete() const { return complete_; }
+
+ private:
+  // Rows of the asked hash are one part, the others the second.
+  static constexpr std::size_t kParts = 2;
+  using Pools = std::array<std::unique_ptr<NearestFirst>, kParts>;
+
+  template <class Body>
+  static bool each_part(Body&& body) {
+    for (std::size_t part = 0; part < kParts; ++part) {
+      if (body(part)) {
+        return true;
       }
-    } catch (const InputError&) {
-      // A row that this program cannot read is no answer, but others may be.
     }
+    return false;
   }
-}
 
-// Of several winners: the asked hash first, then the latest finished session, then the smaller session id.
-void sort_by_preference(std::vector<Candidate>& candidates, const std::string& asked_hash) {
-  std::sort(candidates.begin(), candidates.end(), [&](const Candidate& x, const Candidate& y) {
-    const bool x_other = x.version->hash != asked_hash;
-    const bool y_other = y.version->hash != asked_hash;
-    return std::tie(x_other, y.finished_utc, x.session) < std::tie(y_other, x.finished_utc, y.session);
-  });
-}
+  std::size_t part_of(std::uint32_t version) const {
+    const std::string& asked = question_.query->kernel_hash;
+    return !asked.empty() && (*question_.versions)[version].hash == asked ? 0 : 1;
+  }
 
-Answer to_answer(const Candidate& candidate, const Query& query, Tier tier) {
-  Answer answer;
-  answer.tier = tier;
-  answer.configuration = candidate.configuration.items();
-  answer.problem = candidate.version->problem->items();
-  answer.device = to_device_key(candidate.device);
-  answer.median_us = candidate.median_us;
-  answer.stale = staleness(query, candidate.version->hash);
-  answer.session = candidate.session;
-  answer.tuned_at_utc = candidate.finished_utc;
-  answer.kernel_hash = candidate.version->hash;
-  return answer;
-}
+  // False if some are not at hand.
+  bool get_rows(const std::vector<const KnownDevice*>& devices, std::vector<const DeviceRows*>& rows) {
+    for (const KnownDevice* const device : devices) {
+      const DeviceRows* const of_device = source_(*device);
+      if (of_device == nullptr) {
+        complete_ = false;
+        return false;
+      }
+      rows.push_back(of_device);
+    }
+    return true;
+  }
 
-// The device that a question about no tuned device is about: a GPU known by name only has the limits that the book has of it.
-Device asked_device(sqlite::Database& book, const DeviceKey& key) {
-  if (key.compute_capability == 0) {
-    sqlite::Statement select(book, "SELECT json FROM device ORDER BY id DESC");
-    sqlite::Statement::Run row = select.run();
-    while (row.next()) {
-      try {
-        const Device known = Device::from_json(nlohmann::json::parse(row.text(0), nullptr, false));
-        if (same_identity(key, known)) {
-          return actual_device(key, &known);
+  bool asked_for(const DeviceRows& rows, std::uint32_t objective, std::uint32_t method) const {
+    return rows.name(objective) == question_.query->objective && method_matches(rows.name(method), question_.query->method);
+  }
+
+  // The group's rows, if the asked problem differs from theirs in sizes only.
+  std::optional<NearestFirst::Member> member(const DeviceRows& rows, const DeviceRows::Group& group) const {
+    const std::optional<Problem>& asked = question_.fits[group.version].problem;
+    if (!asked || !asked_for(rows, group.objective, group.method)) {
+      return std::nullopt;
+    }
+    NearestFirst::Member result{&rows, &group, {}};
+    std::size_t category = 0;
+    for (const Dimension& dimension : (*question_.versions)[group.version].spec->dimensions) {
+      const Value& value = asked->at(dimension.name);
+      if (!dimension.categorical) {
+        result.asked_sizes.push_back(std::get<std::int64_t>(value));
+      } else if (std::get<std::string>(value) != group.categories[category++]) {
+        return std::nullopt;
+      }
+    }
+    return result;
+  }
+
+  NearestFirst* pool(Pools& pools, const std::vector<const DeviceRows*>& all_rows, std::size_t part) {
+    if (pools[part] == nullptr) {
+      std::vector<NearestFirst::Member> members;
+      for (const DeviceRows* const rows : all_rows) {
+        for (const DeviceRows::Group& group : rows->groups()) {
+          if (part_of(group.version) == part) {
+            if (std::optional<NearestFirst::Member> found = member(*rows, group)) {
+              members.push_back(std::move(*found));
+            }
+          }
         }
-      } catch (const InputError&) {
-        // Not readable by this program: the next one may be.
+      }
+      pools[part] = std::make_unique<NearestFirst>(std::move(members));
+    }
+    return pools[part].get();
+  }
+
+  // Winners of this very problem; those of versions without a readable declaration are among them.
+  bool exact_of(std::size_t part) {
+    std::vector<NearestFirst::Pick> picks;
+    NearestFirst& nearest = *pool(same_, same_rows_, part);
+    for (const NearestFirst::Pick* pick = nearest.peek(); pick != nullptr && pick->distance == 0; pick = nearest.peek()) {
+      picks.push_back(*pick);
+      nearest.pop();
+    }
+    for (const DeviceRows* const rows : same_rows_) {
+      for (const std::uint32_t index : rows->undeclared()) {
+        const DeviceRows::Row& row = rows->rows()[index];
+        const std::optional<Problem>& asked = question_.fits[row.version].problem;
+        if (part_of(row.version) == part && asked && rows->text(row.problem) == asked->canonical() &&
+            asked_for(*rows, row.objective, row.method)) {
+          picks.push_back({0, 0, rows, index});
+        }
       }
     }
+    std::stable_sort(picks.begin(), picks.end(), [](const NearestFirst::Pick& x, const NearestFirst::Pick& y) {
+      return newer_session(*x.rows, x.row, *y.rows, y.row);
+    });
+    return std::any_of(picks.begin(), picks.end(), [&](const NearestFirst::Pick& pick) { return consider(Tier::exact, pick); });
   }
-  return actual_device(key, nullptr);
+
+  bool up_to(NearestFirst& nearest, std::optional<double> cap, Tier tier) {
+    for (const NearestFirst::Pick* pick = nearest.peek(); pick != nullptr && (!cap || pick->distance <= *cap); pick = nearest.peek()) {
+      const NearestFirst::Pick taken = *pick;
+      nearest.pop();
+      if (consider(tier, taken)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  bool up_to_cap(NearestFirst& nearest, Tier tier) { return up_to(nearest, question_.near_cap, tier); }
+
+  // The device that the configuration would run on, for a row of this tuned device.
+  Device actual(const DeviceRows& rows) const {
+    const bool same = std::find(same_rows_.begin(), same_rows_.end(), &rows) != same_rows_.end();
+    return same || !question_.limits_known ? actual_device(question_.query->device, &rows.device().device) : question_.device;
+  }
+
+  bool consider(Tier tier, const NearestFirst::Pick& pick) {
+    const DeviceRows& rows = *pick.rows;
+    const DeviceRows::Row& row = rows.rows()[pick.row];
+    const KernelVersion& version = (*question_.versions)[row.version];
+    const BlockNeeds needs{std::nullopt, row.registers, row.shared_bytes};
+    Verdict verdict;
+    Answer candidate;
+    try {
+      candidate = to_answer(question_, tier, pick.distance, rows, row);
+      if (version.spec == nullptr) {
+        // Nothing to evaluate; but it was found valid for this problem on this device when it was tuned.
+        const std::string violated = block_limit_violated(needs, actual(rows).limits);
+        verdict = {violated.empty() ? Obstacle::none : Obstacle::limit, violated};
+      } else {
+        Configuration configuration;
+        for (const auto& [name, value] : candidate.configuration) {
+          configuration.set(name, value);
+        }
+        verdict = check_candidate(*version.spec, *question_.fits[row.version].problem, configuration, actual(rows), needs);
+      }
+    } catch (const InputError& error) {
+      verdict = {Obstacle::unreadable, error.what()};  // no answer, but others may be
+    }
+    return conclude(std::move(candidate), std::move(verdict));
+  }
+
+  // True when the walk is over.
+  bool conclude(Answer candidate, Verdict verdict) {
+    if (verdict.usable() && answer_ == nullptr) {
+      answer_ = std::make_shared<const Answer>(candidate);
+    } else if (verdict.usable()) {
+      verdict = {Obstacle::not_needed, "a better candidate was found"};
+    }
+    if (observer_ == nullptr) {
+      return answer_ != nullptr;
+    }
+    return !observer_({std::move(candidate), true, verdict.obstacle, std::move(verdict.reason)});
+  }
+
+  const Question& question_;
+  const RowSource& source_;
+  const Observer observer_;
+  std::vector<const DeviceRows*> same_rows_, related_rows_;
+  Pools same_, related_;
+  bool complete_ = true;
+  std::shared_ptr<const Answer> answer_;
+};
+
+// What was recorded of the preset's block: on the asked device, else on its architecture, else on any; the most of each.
+BlockNeeds preset_needs(const Question& question, const KernelVersion& version) {
+  const auto rank = [&](std::int64_t device) {
+    const auto among = [&](const std::vector<const KnownDevice*>& devices) {
+      return std::any_of(devices.begin(), devices.end(), [&](const KnownDevice* one) { return one->row == device; });
+    };
+    return among(question.same) ? 0 : among(question.related) ? 1 : 2;
+  };
+  BlockNeeds needs;
+  int best = 3;
+  for (const PresetNeeds& recorded : version.preset_needs) {
+    const int its = rank(recorded.device_row);
+    if (its < best) {
+      best = its;
+      needs = {};
+    }
+    if (its == best) {
+      needs.registers_per_thread = std::max(needs.registers_per_thread, recorded.registers);
+      needs.shared_bytes = std::max(needs.shared_bytes, recorded.shared_bytes);
+    }
+  }
+  return needs;
+}
+
+bool TierWalk::preset_default() {
+  // Of the book's versions only one counts, the asked one or else the newest: an older preset may name parameters that are gone.
+  const std::vector<KernelVersion>& versions = *question_.versions;
+  std::vector<std::size_t> counting;
+  const auto in_book = [](const KernelVersion& version) { return version.row >= 0 && version.spec != nullptr; };
+  std::optional<std::size_t> chosen;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    if (in_book(versions[i]) && (!chosen || (part_of(static_cast<std::uint32_t>(i)) == 0))) {
+      chosen = i;
+    }
+  }
+  if (chosen) {
+    counting.push_back(*chosen);
+  }
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    if (versions[i].row < 0) {
+      counting.push_back(i);
+    }
+  }
+  for (const std::size_t i : counting) {
+    const Configuration* const preset = versions[i].spec->find_preset("default");
+    if (preset == nullptr) {
+      continue;
+    }
+    const BlockNeeds needs = preset_needs(question_, versions[i]);
+    Answer candidate;
+    candidate.tier = Tier::preset_default;
+    candidate.configuration = preset->items();
+    candidate.device.kind.clear();  // it was tuned nowhere
+    candidate.stale = staleness(*question_.query, versions[i].hash);
+    candidate.kernel_hash = versions[i].hash;
+    candidate.registers_per_thread = needs.registers_per_thread;
+    candidate.shared_bytes = needs.shared_bytes;
+    const KernelFit& fit = question_.fits[i];
+    Verdict verdict = fit.problem ? check_candidate(*versions[i].spec, *fit.problem, *preset, question_.device, needs)
+                                  : Verdict{Obstacle::declaration, fit.complaint};
+    if (conclude(std::move(candidate), std::move(verdict))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
 
-std::optional<Answer> exact_tier(sqlite::Database& book, const Question& question) {
-  std::vector<Candidate> candidates;
-  for (const KernelVersion& version : question.versions) {
-    if (version.row >= 0 && version.problem) {
-      add_exact_candidates(book, question.query, version, candidates);
-    }
-  }
-  sort_by_preference(candidates, question.query.kernel_hash);
-  for (const Candidate& candidate : candidates) {
-    if (usable(candidate, question.query)) {
-      return to_answer(candidate, question.query, Tier::exact);
-    }
-  }
-  return std::nullopt;
+bool method_matches(const std::string& method, const std::string& asked) {
+  return asked.empty() || method == asked ||
+         (method.size() > asked.size() && method[asked.size()] == '/' && std::string_view(method).substr(0, asked.size()) == asked);
 }
 
-std::optional<Answer> default_tier(sqlite::Database& book, const Question& question) {
-  const Device device = asked_device(book, question.query.device);
-  bool newest_seen = false;
-  for (const KernelVersion& version : question.versions) {
-    if (version.spec == nullptr || (version.row >= 0 && newest_seen)) {
-      continue;  // of the book's versions only the first counts: an older preset may name parameters that are gone
-    }
-    newest_seen = true;
-    const Configuration* const preset = version.spec->find_preset("default");
-    if (preset == nullptr || !version.problem || !usable(*version.spec, *version.problem, *preset, device, {})) {
-      continue;
-    }
-    Answer answer;
-    answer.tier = Tier::preset_default;
-    answer.configuration = preset->items();
-    answer.device.kind.clear();  // it was tuned nowhere
-    answer.stale = staleness(question.query, version.hash);
-    answer.kernel_hash = version.hash;
-    return answer;
+Question make_question(const Query& query, const std::vector<KernelVersion>& versions, const std::vector<KnownDevice>& devices,
+                       double near_cap) {
+  Question question;
+  question.query = &query;
+  question.versions = &versions;
+  question.near_cap = near_cap;
+  for (const KernelVersion& version : versions) {
+    question.fits.push_back(fit_problem(version, query.problem));
   }
-  return std::nullopt;
+  check_understood(question);
+  for (const KnownDevice& known : devices) {
+    if (same_identity(query.device, known.device)) {
+      question.same.push_back(&known);
+    }
+  }
+  // A GPU known by name only has the architecture and the limits that the book has of it.
+  question.device = actual_device(query.device, question.same.empty() ? nullptr : &question.same.front()->device);
+  question.limits_known = !question.same.empty() || question.device.kind == "cuda";
+  for (const KnownDevice& known : devices) {
+    if (!same_identity(query.device, known.device) && same_architecture(question.device, known.device)) {
+      question.related.push_back(&known);
+    }
+  }
+  return question;
+}
+
+Answer to_answer(const Question& question, Tier tier, double distance, const DeviceRows& rows, const DeviceRows::Row& row) {
+  const KernelVersion& version = (*question.versions)[row.version];
+  std::vector<std::string> dimensions;
+  if (version.spec != nullptr) {
+    for (const Dimension& dimension : version.spec->dimensions) {
+      dimensions.push_back(dimension.name);
+    }
+  }
+  Answer answer;
+  answer.tier = tier;
+  answer.distance = distance;
+  answer.problem = read_values(std::string(rows.text(row.problem)), dimensions, "problem in the book").items();
+  answer.device = to_device_key(rows.device().device);
+  answer.median_us = row.median_us;
+  answer.ci_low_us = row.ci_low_us;
+  answer.ci_high_us = row.ci_high_us;
+  answer.stale = staleness(*question.query, version.hash);
+  answer.session = rows.text(row.session);
+  answer.tuned_at_utc = rows.text(row.finished_utc);
+  answer.kernel_hash = version.hash;
+  answer.objective = rows.name(row.objective);
+  answer.method = rows.name(row.method);
+  answer.registers_per_thread = row.registers;
+  answer.shared_bytes = row.shared_bytes;
+  answer.configuration =
+      read_values(std::string(rows.configuration(row)), version.parameter_order, "configuration in the book").items();
+  return answer;
+}
+
+Evaluation evaluate_exact(const Question& question, const RowSource& rows) {
+  TierWalk walk(question, rows, nullptr);
+  walk.exact();
+  return walk.result();
+}
+
+Evaluation evaluate(const Question& question, const RowSource& rows, const Observer& observer) {
+  TierWalk walk(question, rows, observer);
+  const bool over = walk.exact() || (walk.complete() && (walk.near() || walk.same_architecture_tier()));
+  if (!over && walk.complete() && !walk.far()) {
+    walk.preset_default();
+  }
+  return walk.result();
 }
 
 }  // namespace tunebook

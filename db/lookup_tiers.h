@@ -1,30 +1,53 @@
 #pragma once
 
-#include <array>
-#include <optional>
+#include <functional>
+#include <memory>
 #include <vector>
 
+#include "core/device.h"
 #include "db/lookup_kernel.h"
-#include "db/sqlite.h"
+#include "db/lookup_rows.h"
 #include "tunebook/lookup.h"
 
 namespace tunebook {
 
 // One question, worked out as far as all tiers need it.
 struct Question {
-  const Query& query;
-  const std::vector<KernelVersion>& versions;
+  const Query* query = nullptr;
+  const std::vector<KernelVersion>* versions = nullptr;
+  std::vector<KernelFit> fits;               // one per version
+  std::vector<const KnownDevice*> same;      // the book's devices that the query's key agrees with, the newest first
+  std::vector<const KnownDevice*> related;   // others of its architecture
+  Device device;                             // the asked one, where it is none of `same`
+  bool limits_known = false;                 // of `device`: from the book, or from the table
+  double near_cap = kNearCap;
 };
 
-// A tier gives its best answer, or nothing.
-using TierFunction = std::optional<Answer> (*)(sqlite::Database& book, const Question& question);
+// Throws std::invalid_argument if no version of the kernel understands the problem. The arguments must outlive the question.
+Question make_question(const Query& query, const std::vector<KernelVersion>& versions, const std::vector<KnownDevice>& devices,
+                       double near_cap);
 
-// A winner for this very problem on this very device.
-std::optional<Answer> exact_tier(sqlite::Database& book, const Question& question);
-// The preset `default` of the kernel's declaration.
-std::optional<Answer> default_tier(sqlite::Database& book, const Question& question);
+// The rows of the question's kernel on a device; null: not at hand.
+using RowSource = std::function<const DeviceRows*(const KnownDevice& device)>;
+// Is told of every candidate in the order of preference, also of those after the answer, until it returns false.
+using Observer = std::function<bool(Consideration consideration)>;
 
-// In the order in which they are asked.
-inline constexpr std::array<TierFunction, 2> kTiers = {exact_tier, default_tier};
+
+// What the tiers say.
+struct Evaluation {
+  bool complete = true;                  // false: rows that are needed were not at hand
+  std::shared_ptr<const Answer> answer;  // null: nothing fits
+};
+
+// Exact answers only; complete is always true.
+Evaluation evaluate_exact(const Question& question, const RowSource& rows);
+// All tiers.
+Evaluation evaluate(const Question& question, const RowSource& rows, const Observer& observer = nullptr);
+
+// How an answer of this row would look.
+Answer to_answer(const Question& question, Tier tier, double distance, const DeviceRows& rows, const DeviceRows::Row& row);
+
+// True if the method of a measurement is the asked one: itself ("cold/2"), or its cache mode ("cold").
+bool method_matches(const std::string& method, const std::string& asked);
 
 }  // namespace tunebook

@@ -1,4 +1,4 @@
--- The book of Tunebook, version 2: what was tried, on what, and what came out of it.
+-- The book of Tunebook, version 3: what was tried, on what, and what came out of it.
 --
 -- Habits of this file:
 --  * every table is STRICT; times, sizes and rates have their unit in the column name;
@@ -73,6 +73,8 @@ CREATE TABLE session (
 ) STRICT;
 CREATE INDEX session_by_identity ON session (identity_hash);
 CREATE INDEX session_by_problem ON session (problem_id, kernel_id, device_id);
+CREATE INDEX session_by_kernel ON session (kernel_id, device_id);
+CREATE INDEX session_unfinished ON session (id) WHERE finished_utc IS NULL;  -- their number tells a lookup that one has ended
 
 -- One configuration tried. Failures are trials too. A proposal that was tried again (a lost worker) has several rows; the
 -- newest counts.
@@ -160,6 +162,23 @@ CREATE TABLE finalist (
   sanitizer TEXT NOT NULL DEFAULT '',   -- "": not run; "clean"; else what was found
   PRIMARY KEY (winner_id, place)
 ) STRICT, WITHOUT ROWID;
+
+-- What a block of a preset needs, as compiled for a device: a lookup that falls back on the preset compares it with the asked
+-- device's limits. Kept apart from the trials, which a published book has not.
+CREATE TABLE requirement (
+  id INTEGER PRIMARY KEY,
+  kernel_id INTEGER NOT NULL REFERENCES kernel (id),
+  configuration_id INTEGER NOT NULL REFERENCES configuration (id),
+  device_id INTEGER NOT NULL REFERENCES device (id),
+  registers INTEGER,                    -- per thread; NULL: not known
+  shared_bytes INTEGER,                 -- static and dynamic; NULL: not known
+  UNIQUE (kernel_id, configuration_id, device_id)
+) STRICT;
+
+-- One row in a published book, which nobody writes any more; none in a working book.
+CREATE TABLE publication (
+  published_utc TEXT NOT NULL
+) STRICT;
 
 -- What a profiler counted for the kernel of a trial.
 CREATE TABLE profile (

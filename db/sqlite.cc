@@ -15,6 +15,8 @@ namespace {
 // SQLite itself waits this long for a lock before the transaction is given up and repeated.
 constexpr int kBusyTimeoutMs = 2000;
 
+}  // namespace
+
 // A URI, since only a URI can ask for immutable; every byte that could mean something in one is escaped.
 std::string file_uri(const std::filesystem::path& path, bool immutable) {
   std::string uri = "file:";
@@ -31,8 +33,6 @@ std::string file_uri(const std::filesystem::path& path, bool immutable) {
   }
   return uri;
 }
-
-}  // namespace
 
 Database::Database(const std::filesystem::path& path, Mode mode) : name_(path.string()) {
   const bool writes = mode == Mode::read_write || mode == Mode::in_memory;
@@ -184,6 +184,12 @@ std::string Statement::Run::text(int column) const {
   const void* const data = sqlite3_column_blob(statement_.handle_, column);
   const int size = sqlite3_column_bytes(statement_.handle_, column);
   return data == nullptr ? std::string() : std::string(static_cast<const char*>(data), static_cast<std::size_t>(size));
+}
+
+std::string_view Statement::Run::text_view(int column) const {
+  const void* const data = sqlite3_column_blob(statement_.handle_, column);
+  const int size = sqlite3_column_bytes(statement_.handle_, column);
+  return data == nullptr ? std::string_view() : std::string_view(static_cast<const char*>(data), static_cast<std::size_t>(size));
 }
 
 std::optional<std::int64_t> Statement::Run::optional_integer(int column) const {

@@ -29,6 +29,9 @@ class NotADatabaseError : public InputError {
   using InputError::InputError;
 };
 
+// "file:..." for ATTACH or opening, every byte that could mean something in a URI escaped.
+std::string file_uri(const std::filesystem::path& path, bool immutable);
+
 // One connection, hardened for files from elsewhere: foreign keys on, untrusted schema, defensive mode. For use by one thread
 // at a time. Errors are thrown as BusyError, NotADatabaseError, InputError (path, permissions) or EnvironmentError (disk full,
 // input/output, damage), naming the file.
@@ -88,6 +91,7 @@ class Statement {
     std::int64_t integer(int column) const;
     double real(int column) const;
     std::string text(int column) const;  // or the bytes of a blob
+    std::string_view text_view(int column) const;  // the same, until the next call of next()
     std::optional<std::int64_t> optional_integer(int column) const;
     std::optional<double> optional_real(int column) const;
 

@@ -74,7 +74,10 @@ sqlite::Database& prepare_book(sqlite::Database& database) {
   }
   sqlite::repeat_while_busy(database, [&] {
     // Looked at before anything is changed: it may be another program's database.
-    check_book(database, kSchemaVersion);
+    if (check_book(database, kSchemaVersion) >= kPublicationVersion && database.query_integer("SELECT count(*) FROM publication") > 0) {
+      throw InputError(fmt::format("book {}: this is a published book, which is only read; give the working book with --book",
+                                   database.name()));
+    }
     database.execute("PRAGMA journal_mode = WAL");
     // A crash of the machine may lose the last trials, never the book; a crash of the program loses nothing.
     database.execute("PRAGMA synchronous = NORMAL");

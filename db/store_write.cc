@@ -75,6 +75,20 @@ WinnerResources winner_resources(sqlite::Database& database, std::int64_t sessio
   return resources;
 }
 
+// What a preset's block needs, for lookups that fall back on the preset.
+void record_requirement(sqlite::Database& database, std::int64_t session, std::int64_t configuration, const Resources& needs) {
+  const std::optional<std::int64_t> registers = known(needs.registers);
+  const std::optional<std::int64_t> shared = shared_bytes(known(needs.shared_static_bytes), known(needs.shared_dynamic_bytes));
+  if (!registers && !shared) {
+    return;
+  }
+  sqlite::Statement(database,
+                    "INSERT INTO requirement (kernel_id, configuration_id, device_id, registers, shared_bytes) "
+                    "SELECT kernel_id, ?, device_id, ?, ? FROM session WHERE id = ? "
+                    "ON CONFLICT DO UPDATE SET registers = excluded.registers, shared_bytes = excluded.shared_bytes")
+      .execute(configuration, registers, shared, session);
+}
+
 }  // namespace
 
 std::int64_t Store::Impl::session_row(const std::string& uid) {
@@ -151,6 +165,9 @@ void Store::record_trial(const std::string& session_id, const TrialContext& cont
         trial.verify_seconds, trial.time_seconds, trial.skipped_problems, trial.launch_us, trial.energy_j,
         trial.conditions.sm_clock_mhz, trial.conditions.memory_clock_mhz, trial.conditions.temperature_c, trial.conditions.power_w,
         trial.conditions.throttled, trial.conditions.retaken_batches);
+    if (trial.origin.starts_with("preset:")) {
+      record_requirement(impl_->database, session, configuration, needs);
+    }
     return 0;
   });
 }

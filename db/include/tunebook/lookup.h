@@ -155,7 +155,8 @@ class Lookup {
   // lives as long as it is held, also beyond the Lookup. A question that a thread repeats costs a hash and a comparison: no lock, no
   // allocation, nothing written that another thread reads.
   // Throws std::invalid_argument for a query that names no kernel, or whose problem fits no known version of the kernel (a size
-  // is missing, a dimension unknown); std::runtime_error if the book cannot be read any more.
+  // is missing, a dimension unknown); std::runtime_error if the book cannot be read any more (what this thread has asked before is
+  // still answered).
   std::shared_ptr<const Answer> best(const Query& query) const;
 
   // What best() considers for this question, and why each candidate but the answer was passed over: at most `most` candidates.
@@ -164,7 +165,7 @@ class Lookup {
 
  private:
   struct Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace tunebook
