@@ -1,0 +1,48 @@
+#include "db/publish.h"
+
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/cli.h"
+#include "db/store.h"
+
+namespace tunebook::cli {
+namespace {
+
+struct Options {
+  std::string book, output;
+  bool json = false;
+};
+
+int run_publish(const Options& options) {
+  const Publication published = publish_book(default_book_path(options.book), options.output);
+  if (options.json) {
+    print_json({{"output", options.output},
+                {"kernels", published.kernels},
+                {"devices", published.devices},
+                {"winners", published.winners},
+                {"bytes", published.bytes}});
+    return kDone;
+  }
+  fmt::print("{}\n", options.output);
+  fmt::print(stderr, "published: {} winners of {} kernels on {} devices, {} bytes; applications may open it read-only while it is replaced\n",
+             published.winners, published.kernels, published.devices, published.bytes);
+  return kDone;
+}
+
+}  // namespace
+
+void add_publish(CLI::App& app, Invocation& invocation) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("publish", "Write the book that applications read: winners, no trials");
+  verb->add_option("output", options->output, "The published book; an older one is replaced in one step")->required()->type_name("FILE");
+  add_book_option(*verb, options->book);
+  add_json_option(*verb, options->json);
+  verb->footer("Example:  tunebook publish /srv/tunebook/published.db\nPublish into a folder that the readers can read; they see the "
+               "new book within their refresh interval.");
+  verb->callback([options, &invocation] { invocation.exit_code = run_publish(*options); });
+}
+
+}  // namespace tunebook::cli
