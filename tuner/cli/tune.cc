@@ -29,7 +29,8 @@ struct Options {
   int compile_workers = 0, finalists = 8, finalist_processes = 5;
   double run_timeout_s = 10, compile_timeout_s = 60;
   int lock_clocks_mhz = 0;
-  std::string cache = "cold";
+  std::string cache = "cold", objective = "time";
+  bool energy = false;
 };
 
 // Everything a session needs, from a template on a device or from a recording.
@@ -45,6 +46,9 @@ struct Stage {
 
 Stage open_replay(const Options& options, const DeviceChoice& device) {
   if (options.sanitize) throw InputError("a recording runs no kernels; leave out --sanitize");
+  if (options.energy || options.objective == "energy") {
+    throw InputError("a recording holds no energy; leave out --energy and --objective energy");
+  }
   Stage stage;
   if (options.lock_clocks_mhz != 0) throw InputError("--lock-clocks is for GPUs; a recording has no clocks");
   stage.recording = std::make_unique<Recording>(Recording::load(device.argument));
@@ -73,8 +77,12 @@ Stage open_device(const Options& options, const DeviceChoice& device) {
   executor_options.cache = options.cache == "warm" ? CacheMode::warm : CacheMode::cold;
   executor_options.seed = options.seed;
   executor_options.lock_clocks_mhz = options.lock_clocks_mhz;
+  executor_options.energy = options.objective == "energy";
   auto executor = std::make_unique<DeviceExecutor>(*stage.kernel, executor_options);
   const Device& found = executor->identity().device;
+  if ((options.energy || options.objective == "energy") && !executor->counts_energy()) {
+    throw InputError(fmt::format("{}: this device does not count energy; leave out --energy and --objective energy", found.name));
+  }
   if (const std::string& reason = executor->fallback_reason(); !reason.empty()) {
     fmt::print(stderr, "note: the cpu device is used; no GPU: {}\n", reason.substr(0, reason.find('\n')));
   }
@@ -168,6 +176,8 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
       object["skipped_problems"] = result.winner_skipped_problems;
       object["verified_ragged"] = result.winner_verified_problems > 1;
     }
+    object["objective"] = winner.objective;
+    if (winner.energy_j) object["energy_j"] = *winner.energy_j;
     json["winner"] = object;
     json["ceiling"] = winner_ceiling(stage, result).json;
   }
@@ -256,6 +266,7 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
   const CeilingText ceiling = winner_ceiling(stage, result);
   if (winner.gflops) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops) + ceiling.arithmetic});
   if (winner.gbps) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps) + ceiling.bandwidth});
+  if (winner.energy_j) table.rows.push_back({"energy", fmt::format("{:.4g} mJ a launch", *winner.energy_j * 1e3)});
   if (result.winner_verified_problems > 0) {
     table.rows.push_back({"verified", verified_text(result.winner_verified_problems, result.winner_skipped_problems)});
   }
@@ -272,8 +283,8 @@ void print_clock(const Stage& stage, const TuneResult& result, double wall_secon
   const TuneClock& clock = result.clock;
   fmt::print(stderr,
              "clock: {:.3f} s in all = start {:.3f} + first pass {:.3f} + finalists {:.3f}; first pass: compile {:.3f} s in sum over "
-             "{} processes, verify {:.3f} s, time {:.3f} s\n",
-             wall_seconds, clock.start, clock.first_pass, clock.finalists, clock.compile, stage.compile_workers, clock.verify, clock.time);
+             "{} processes, verify {:.3f} s, time {:.3f} s, device idle {:.3f} s\n",
+             wall_seconds, clock.start, clock.first_pass, clock.finalists, clock.compile, stage.compile_workers, clock.verify, clock.time, clock.idle);
 }
 
 int run_tune(const Options& options, const Invocation& invocation) {
@@ -288,6 +299,8 @@ int run_tune(const Options& options, const Invocation& invocation) {
   tune_options.sanitize = options.sanitize;
   tune_options.finalists = options.finalists;
   tune_options.finalist_processes = options.finalist_processes;
+  tune_options.objective = options.objective == "energy" ? Objective::energy : Objective::time;
+  tune_options.energy = options.energy;
   tune_options.run_timeout_s = options.run_timeout_s;
   tune_options.compile_timeout_s = options.compile_timeout_s;
   tune_options.stop = [] { return Interrupt::requested(); };
@@ -305,7 +318,6 @@ int run_tune(const Options& options, const Invocation& invocation) {
   if (!stage.recording) {
     const ExecutorIdentity& place = stage.executor->identity();
     stage.ceilings = store.ceilings(place.device);
-    hint_at_calibration(stage.ceilings, place.method, place.device.kind);
     tune_options.ceilings = stage.ceilings;
   }
 
@@ -330,6 +342,10 @@ int run_tune(const Options& options, const Invocation& invocation) {
     return kFailed;
   }
   print_clock(stage, result, wall);
+  if (!stage.recording && result.winner) {
+    const ExecutorIdentity& place = stage.executor->identity();
+    hint_at_calibration(stage.ceilings, place.method, place.device.kind);
+  }
   if (options.json) {
     if (!result.sanitizer.reason.empty()) fmt::print(stderr, "note: --sanitize: {}\n", result.sanitizer.reason);
     print_json(to_json(stage, result, wall));
@@ -365,7 +381,11 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();
   verb->add_option("--compile-workers", options->compile_workers, "Compile processes (default: as many as cores, bounded by memory)")
       ->check(CLI::Range(1, 1024));
-  verb->add_option("--finalists", options->finalists, "The fastest K are measured again, interleaved; 0: none")
+  verb->add_option("--objective", options->objective, "What the winner has least of: time or energy (a second more for each trial)")
+      ->check(CLI::IsMember({"time", "energy"}))->capture_default_str();
+  verb->add_flag("--energy", options->energy, "Measure the finalists' energy too: a second more for each");
+  verb->add_option("--finalists", options->finalists,
+                   "The fastest K, and all within 1 % of the best, are measured again, interleaved; 0: none")
       ->check(CLI::Range(0, 32))->capture_default_str();
   verb->add_option("--finalist-processes", options->finalist_processes, "in this many fresh processes")
       ->check(CLI::Range(1, 100))->capture_default_str();

@@ -189,14 +189,16 @@ Timing Sampler::measure(const Candidate& candidate, const TimingPlan& plan, cons
   timing.launches_per_sample = work.launches;
   timing.launch_us = launch_us(plan.cache, work.launches);
   const auto least = static_cast<std::size_t>(std::max<std::int64_t>(plan.min_samples, 1));
+  const auto early = std::min(least, static_cast<std::size_t>(std::max<std::int64_t>(plan.abandon_samples, 1)));
   const auto most = std::max(least, static_cast<std::size_t>(std::max<std::int64_t>(plan.max_samples, 1)));
   ConditionsLog log;
   retakes_.begin(plan.max_seconds);
   double seconds_per_sample = 0;
   while (timing.samples_us.size() < most) {
-    // The first sample alone shows how many fit a batch; then up to the least number; then as many as there are already.
+    // The first sample alone shows how many fit a batch; then up to what abandoning and believing need; then as many as there are already.
     const std::size_t have = timing.samples_us.size();
-    std::size_t wanted = have == 0 ? 1 : have < least ? least - have : have;
+    const bool may_abandon = plan.abandon_above_us > 0;
+    std::size_t wanted = have == 0 ? 1 : may_abandon && have < early ? early - have : have < least ? least - have : have;
     if (have > 0) {
       wanted = std::min(wanted, std::max<std::size_t>(1, static_cast<std::size_t>(kBatchSeconds / seconds_per_sample)));
     }
@@ -206,14 +208,16 @@ Timing Sampler::measure(const Candidate& candidate, const TimingPlan& plan, cons
     if (throw_away(batch, log)) continue;
     for (const double window_us : batch.window_us) timing.samples_us.push_back(kernel_us(work, plan.cache, window_us));
     seconds_per_sample = batch.seconds / static_cast<double>(wanted);
-    if (timing.samples_us.size() < least) continue;
+    if (timing.samples_us.size() < early) continue;
 
     const Interval interval = median_interval(timing.samples_us);
-    if (plan.abandon_above_us > 0 && interval.low > plan.abandon_above_us) {
+    if (may_abandon && interval.low > plan.abandon_above_us) {
       timing.abandoned = true;
       break;
     }
-    if (interval.high - interval.low <= plan.target_relative_width * median(timing.samples_us) || elapsed() >= plan.max_seconds) break;
+    const bool slow = elapsed() >= plan.max_seconds;
+    if (timing.samples_us.size() < least && !slow) continue;
+    if (interval.high - interval.low <= plan.target_relative_width * median(timing.samples_us) || slow) break;
   }
   if (plan.energy_seconds > 0 && !timing.abandoned) {
     timing.energy_j = energy_j(work, median(timing.samples_us), plan.energy_seconds, stage);

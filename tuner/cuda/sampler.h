@@ -45,7 +45,7 @@ class Sampler {
   using Stage = std::function<void()>;
 
   // Adaptive: batches of samples until the median's 95 % interval is narrow enough, or a limit of the plan is reached, or (from
-  // min_samples on) the interval lies above plan.abandon_above_us. `stage` is called before each batch. Throws CudaError.
+  // abandon_samples on) the interval lies above plan.abandon_above_us. `stage` is called before each batch. Throws CudaError.
   Timing measure(const Candidate& candidate, const TimingPlan& plan, const Stage& stage);
 
   // One sample of each candidate in turn, the first one rotating, until each has `samples` or `max_seconds` have passed; all with

@@ -37,15 +37,16 @@ TimingPlan timing_plan(const std::string& kind, CacheMode cache) {
   TimingPlan plan;
   plan.cache = cache;
   if (kind == "cpu") {
-    plan.min_samples = 3;
+    plan.min_samples = plan.abandon_samples = 3;
     plan.max_samples = 15;
     plan.max_seconds = 0.6;
     plan.target_relative_width = 0.03;
   } else {
-    plan.min_samples = 5;
-    plan.max_samples = 40;
+    plan.min_samples = 15;
+    plan.abandon_samples = 5;
+    plan.max_samples = 100;
     plan.max_seconds = 0.3;
-    plan.target_relative_width = 0.01;
+    plan.target_relative_width = 0.005;
   }
   return plan;
 }

@@ -101,7 +101,8 @@ enum class CacheMode { cold, warm };
 
 struct TimingPlan {
   CacheMode cache = CacheMode::cold;
-  std::int64_t min_samples = 5;
+  std::int64_t min_samples = 5;        // before the interval is believed to be narrow enough
+  std::int64_t abandon_samples = 5;    // before the interval is believed to lie above abandon_above_us
   std::int64_t max_samples = 50;
   double max_seconds = 0.5;            // of sampling, warm-up and flushing included
   double target_relative_width = 0.02; // of the median's 95 % interval
