@@ -12,7 +12,7 @@ namespace tunebook::test {
 namespace {
 
 using Words = std::vector<std::string>;
-const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "doctor"};
+const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "publish", "doctor"};
 
 class Verbs : public CliTest {
  protected:
