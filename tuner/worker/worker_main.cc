@@ -29,6 +29,7 @@
 #include "core/error.h"
 #include "worker/channel.h"
 #include "worker/compile_threads.h"
+#include "worker/group_guard.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TUNEBOOK_RESERVES_ADDRESS_SPACE 1
@@ -244,6 +245,7 @@ int worker_main(int argc, char** argv, const BackendFactory& factory) {
   ::fcntl(options->fd, F_SETFD, FD_CLOEXEC);   // compilers started from here must not hold the channel open
   ::dup2(STDERR_FILENO, STDOUT_FILENO);        // whatever a library prints belongs with the diagnostics
 
+  if (options->role == WorkerRole::compiler) guard_group();  // compilers have children of their own
   try {
     const Watchdog watchdog(options->fd, parent);
     return serve(*options, factory) ? 0 : kExitFailure;
