@@ -18,20 +18,19 @@ constexpr double kBatchSquare = 1e-3;
 // So many times the nearest few are searched among all; then all that are left are put in order.
 constexpr int kMostSearches = 8;
 
-// The smallest number above `limit`. Eight at a time, so that the compiler uses vector instructions.
-double least_above(const std::vector<double>& numbers, double limit) {
+// Squares are looked at in blocks of this many; each member's begin with a block.
+constexpr std::size_t kBlock = 64;
+
+// The least of a block's numbers above `limit`. Eight at a time, so that the compiler uses vector instructions.
+double least_above(const double* block, double limit) {
   constexpr std::size_t kLanes = 8;
   std::array<double, kLanes> least;
   least.fill(kInfinity);
-  std::size_t i = 0;
-  for (; i + kLanes <= numbers.size(); i += kLanes) {
+  for (std::size_t i = 0; i < kBlock; i += kLanes) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const double candidate = numbers[i + lane] > limit ? numbers[i + lane] : kInfinity;
+      const double candidate = block[i + lane] > limit ? block[i + lane] : kInfinity;
       least[lane] = candidate < least[lane] ? candidate : least[lane];
     }
-  }
-  for (; i < numbers.size(); ++i) {
-    least[0] = numbers[i] > limit && numbers[i] < least[0] ? numbers[i] : least[0];
   }
   return *std::min_element(least.begin(), least.end());
 }
@@ -90,20 +89,31 @@ NearestFirst::NearestFirst(std::vector<Member> members) : members_(std::move(mem
   std::size_t total = 0;
   for (const Member& member : members_) {
     starts_.push_back(total);
-    total += member.group->rows.size();
+    total += (member.group->rows.size() + kBlock - 1) / kBlock * kBlock;
   }
-  squares_.resize(total);
+  squares_ = std::make_unique_for_overwrite<double[]>(total);
+  block_least_.reserve(total / kBlock);
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const Member& member = members_[m];
-    double* const squares = squares_.data() + starts_[m];
-    const std::size_t count = member.group->rows.size();
-    for (std::size_t dimension = 0; dimension < member.asked_sizes.size(); ++dimension) {
-      const double asked = std::log2(static_cast<double>(member.asked_sizes[dimension]));
-      const double* const sizes = member.group->log2_sizes[dimension].data();
-      for (std::size_t i = 0; i < count; ++i) {
-        const double difference = sizes[i] - asked;
-        squares[i] += difference * difference;
+    const std::size_t dimensions = member.asked_sizes.size();
+    std::vector<double> asked(dimensions);
+    for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+      asked[dimension] = std::log2(static_cast<double>(member.asked_sizes[dimension]));
+    }
+    const std::size_t rows = member.group->rows.size();
+    for (std::size_t first = 0; first < rows; first += kBlock) {
+      double* const squares = squares_.get() + starts_[m] + first;
+      const std::size_t count = std::min(kBlock, rows - first);
+      std::fill(squares, squares + count, 0.0);
+      for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+        const double* const sizes = member.group->log2_sizes[dimension].data() + first;
+        for (std::size_t i = 0; i < count; ++i) {
+          const double difference = sizes[i] - asked[dimension];
+          squares[i] += difference * difference;
+        }
       }
+      std::fill(squares + count, squares + kBlock, kInfinity);
+      block_least_.push_back(least_above(squares, limit_));
     }
   }
 }
@@ -128,41 +138,50 @@ NearestFirst::Pick NearestFirst::refine(std::size_t position) const {
   return {problem_distance(member.asked_sizes, sizes), problem_volume(sizes), member.rows, member.group->rows[at]};
 }
 
-void NearestFirst::fill() {
-  batch_.clear();
-  taken_ = 0;
-  const double least = least_above(squares_, limit_);
-  if (least == kInfinity) {
-    return;
-  }
-  double most = ++batches_ > kMostSearches ? kInfinity : least + kBatchSquare;
+std::vector<std::pair<double, std::size_t>> NearestFirst::rows_up_to(double most) const {
   std::vector<std::pair<double, std::size_t>> found;
-  for (std::size_t i = 0; i < squares_.size(); ++i) {
-    if (squares_[i] > limit_ && squares_[i] <= most) {
-      found.emplace_back(squares_[i], i);
+  for (std::size_t block = 0; block < block_least_.size(); ++block) {
+    for (std::size_t i = block * kBlock; block_least_[block] <= most && i < (block + 1) * kBlock; ++i) {
+      if (squares_[i] > limit_ && squares_[i] <= most && squares_[i] != kInfinity) {
+        found.emplace_back(squares_[i], i);
+      }
     }
   }
   std::sort(found.begin(), found.end());
-  // Cut at a gap, so that what is equally far stays together; without one, everything is taken.
-  std::size_t end = found.size();
-  if (most != kInfinity) {
-    const auto gap = std::adjacent_find(found.begin(), found.end(), [](const auto& x, const auto& y) { return y.first - x.first > kGap; });
-    if (gap != found.end()) {
-      end = static_cast<std::size_t>(gap - found.begin()) + 1;
-    } else if (least_above(squares_, most) - found.back().first <= kGap) {
-      for (std::size_t i = 0; i < squares_.size(); ++i) {
-        if (squares_[i] > most) {
-          found.emplace_back(squares_[i], i);
-        }
-      }
-      most = kInfinity;
-      end = found.size();
+  return found;
+}
+
+void NearestFirst::pass(double limit) {
+  limit_ = limit;
+  for (std::size_t block = 0; block < block_least_.size(); ++block) {
+    if (block_least_[block] <= limit_) {
+      block_least_[block] = least_above(squares_.get() + block * kBlock, limit_);
     }
   }
-  for (std::size_t i = 0; i < end; ++i) {
-    batch_.push_back(refine(found[i].second));
-    limit_ = std::max(limit_, found[i].first);
+}
+
+void NearestFirst::fill() {
+  batch_.clear();
+  taken_ = 0;
+  const auto least = std::min_element(block_least_.begin(), block_least_.end());
+  if (least == block_least_.end() || *least == kInfinity) {
+    return;
   }
+  const double most = ++batches_ > kMostSearches ? kInfinity : *least + kBatchSquare;
+  std::vector<std::pair<double, std::size_t>> found = rows_up_to(most);
+  if (most != kInfinity) {
+    // Cut at a gap, so that what is equally far stays together; without one, everything is taken.
+    const auto gap = std::adjacent_find(found.begin(), found.end(), [](const auto& x, const auto& y) { return y.first - x.first > kGap; });
+    if (gap != found.end()) {
+      found.erase(gap + 1, found.end());
+    } else if (rows_up_to(most + kGap).size() > found.size()) {
+      found = rows_up_to(kInfinity);
+    }
+  }
+  for (const auto& [square, position] : found) {
+    batch_.push_back(refine(position));
+  }
+  pass(found.back().first);
   std::sort(batch_.begin(), batch_.end(), comes_before);
 }
 

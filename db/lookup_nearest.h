@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "db/lookup_rows.h"
@@ -18,7 +20,7 @@ double problem_distance(std::span<const std::int64_t> x, std::span<const std::in
 double problem_volume(std::span<const std::int64_t> sizes);
 
 // Rows by distance from an asked problem, the nearest first; equally near: the smaller problem, then the order of its canonical text,
-// then the latest finished session, then the smaller session id. Rows are looked through once per few rows that are taken.
+// then the latest finished session, then the smaller session id. All rows are looked through once; later only those that may come next.
 class NearestFirst {
  public:
   struct Member {
@@ -41,11 +43,15 @@ class NearestFirst {
 
  private:
   void fill();
+  // The rows whose squares are above limit_ and up to `most`, the least first.
+  std::vector<std::pair<double, std::size_t>> rows_up_to(double most) const;
+  void pass(double limit);
   Pick refine(std::size_t position) const;
 
   std::vector<Member> members_;
   std::vector<std::size_t> starts_;  // of each member's rows in squares_
-  std::vector<double> squares_;      // approximate squared distances
+  std::unique_ptr<double[]> squares_;  // approximate squared distances; infinity where there is no row
+  std::vector<double> block_least_;  // of each block of squares the least above limit_
   double limit_ = -1;                // squares up to here have been taken
   int batches_ = 0;
   std::vector<Pick> batch_;
