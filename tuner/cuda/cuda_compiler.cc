@@ -174,9 +174,10 @@ void disable_driver_cache() {
 
 class CudaCompiler : public CompilerBackend {
  public:
-  CudaCompiler() {
+  // `own_process`: the environment may be changed.
+  explicit CudaCompiler(bool own_process) {
     try {
-      disable_driver_cache();
+      if (own_process) disable_driver_cache();
       nvrtc_ = std::make_unique<NvrtcLibrary>();
       for (const auto& folder : nvrtc_->include_folders()) include_options_.push_back("-I" + folder.string());
       identity_ = nvrtc_->identity();
@@ -335,6 +336,7 @@ class CudaCompiler : public CompilerBackend {
 
 }  // namespace
 
-std::unique_ptr<CompilerBackend> make_cuda_compiler() { return std::make_unique<CudaCompiler>(); }
+std::unique_ptr<CompilerBackend> make_cuda_compiler() { return std::make_unique<CudaCompiler>(true); }
+std::unique_ptr<CompilerBackend> make_cuda_compiler_in_application() { return std::make_unique<CudaCompiler>(false); }
 
 }  // namespace tunebook

@@ -1,0 +1,98 @@
+#include "launch/kernel_choice.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "db/lookup_check.h"
+
+namespace tunebook {
+namespace {
+
+Configuration to_configuration(const LookupValues& values) {
+  Configuration configuration;
+  for (const auto& [name, value] : values) configuration.set(name, value);
+  return configuration;
+}
+
+// Of a configuration that was checked: `arch` gives a text that runs on the device.
+std::string architecture_of(const KernelSpec& spec, const KernelSpec::Scope& scope, const std::string& native_arch) {
+  if (spec.arch.empty()) return native_arch;
+  const Scalar arch = spec.arch.evaluate(scope);
+  return *arch.s == "native" ? native_arch : *arch.s;
+}
+
+LaunchPlan plan_of(const KernelTemplate& kernel, const Problem& problem, const Configuration& configuration, const Device& device,
+                   const std::string& native_arch) {
+  const KernelSpec& spec = kernel.spec;
+  KernelSpec::Scope scope = spec.scope(problem, device);
+  spec.bind(scope, configuration);
+  LaunchPlan plan;
+  plan.instantiation = instantiate(spec, problem, configuration);
+  plan.shape = evaluate_launch(spec.launch, scope, spec.name);
+  CompiledKernel& about = plan.about;
+  about.kernel = spec.name;
+  about.problem = problem.items();
+  for (const Parameter& parameter : spec.parameters) about.configuration.emplace_back(parameter.name, configuration.at(parameter.name));
+  about.architecture = architecture_of(spec, scope, native_arch);
+  about.name_expression = plan.instantiation.name_expression;
+  about.grid = plan.shape.grid;
+  about.block = plan.shape.block;
+  about.shared_bytes = plan.shape.shared_bytes;
+  return plan;
+}
+
+}  // namespace
+
+std::string printable(std::string text) {
+  for (char& c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if ((code < 0x20 && c != '\n') || code == 0x7f) c = ' ';
+  }
+  return text;
+}
+
+void add_note(std::string& note, const std::string& line) {
+  if (!note.empty()) note += '\n';
+  note += printable(line);
+}
+
+KernelChoice choose(const KernelTemplate& kernel, const Problem& problem, const Device& device, const std::string& native_arch,
+                    std::shared_ptr<const Answer> answer) {
+  KernelChoice choice;
+  std::string refused;
+  // The book may have a preset of an older declaration: the template's own is meant.
+  if (answer != nullptr && answer->tier != Tier::preset_default) {
+    const Configuration configuration = to_configuration(answer->configuration);
+    const Verdict verdict = check_candidate(kernel.spec, problem, configuration, device, {});
+    if (verdict.usable()) {
+      choice.best = plan_of(kernel, problem, configuration, device, native_arch);
+      choice.best->about.tier = answer->tier;
+      choice.best->about.distance = answer->distance;
+      choice.best->about.stale = answer->stale;
+      choice.best->about.answer = answer;
+      if (answer->stale == Stale::yes) add_note(choice.best->about.note, "the template has changed since this configuration was tuned: tune it again");
+    } else {
+      add_note(refused, fmt::format("the book's configuration (match: {}) is not used: {}; the preset default runs instead", tier_name(answer->tier),
+                                    verdict.reason));
+      if (answer->stale == Stale::yes) add_note(refused, "the template has changed since it was tuned: tune it again");
+    }
+  }
+  const Configuration& preset = *kernel.spec.find_preset("default");  // every declaration has it
+  const Verdict verdict = check_candidate(kernel.spec, problem, preset, device, {});
+  if (verdict.usable()) {
+    choice.fallback = plan_of(kernel, problem, preset, device, native_arch);
+    choice.fallback->about.stale = Stale::no;
+    choice.fallback->about.answer = std::move(answer);
+    choice.fallback->about.note = refused;
+  } else {
+    choice.fallback_obstacle = fmt::format("the preset default cannot run {} of {}: {}", problem.display(), kernel.spec.name, verdict.reason);
+    if (!choice.best) {
+      throw std::invalid_argument(printable(choice.fallback_obstacle + (refused.empty() ? "" : "; " + refused)));
+    }
+  }
+  return choice;
+}
+
+}  // namespace tunebook

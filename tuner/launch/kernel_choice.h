@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/device.h"
+#include "core/launch_plan.h"
+#include "core/template_folder.h"
+#include "tunebook/launch.h"
+
+namespace tunebook {
+
+// One configuration on one problem, checked, with all that is known before it is compiled.
+struct LaunchPlan {
+  CompiledKernel about;  // without what the compiler adds
+  Instantiation instantiation;
+  LaunchShape shape;
+};
+
+// What to try for a problem, in this order. At least one is there.
+struct KernelChoice {
+  std::optional<LaunchPlan> best;      // the book's
+  std::optional<LaunchPlan> fallback;  // the preset `default` of the template
+  std::string fallback_obstacle;       // why there is none
+};
+
+// The book's answer (null: none) counts if it is a configuration of the template at hand, valid for the problem and the device;
+// otherwise the fallback's note says why not. Throws std::invalid_argument if the preset cannot be used either.
+KernelChoice choose(const KernelTemplate& kernel, const Problem& problem, const Device& device, const std::string& native_arch,
+                    std::shared_ptr<const Answer> answer);
+
+// Text of a book or a compiler for a terminal or a log file: control characters other than line ends become spaces.
+std::string printable(std::string text);
+// Adds a line to a note.
+void add_note(std::string& note, const std::string& line);
+
+}  // namespace tunebook

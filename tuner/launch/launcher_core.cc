@@ -1,0 +1,307 @@
+#include "launch/launcher_core.h"
+
+#include <cstdlib>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/json_text.h"
+#include "db/lookup_kernel.h"
+#include "db/lookup_limits.h"
+
+namespace tunebook {
+namespace {
+
+std::string book_path(const LaunchOptions& options) {
+  if (!options.book.empty()) return options.book;
+  const char* const named = std::getenv("TUNEBOOK_BOOK");
+  return named == nullptr ? "" : named;
+}
+
+std::optional<Lookup> open_book(const LaunchOptions& options) {
+  const std::string path = book_path(options);
+  if (path.empty()) return std::nullopt;
+  LookupOptions lookup = options.lookup;
+  lookup.spec_json.clear();
+  lookup.more_specs_json.clear();
+  lookup.no_book = false;
+  return std::optional<Lookup>(std::in_place, path, std::move(lookup));
+}
+
+std::size_t mixed(std::size_t state, std::size_t value) { return (state ^ value) * 0x9e3779b97f4a7c15U ^ (state >> 29); }
+
+// The complete problem, in declared order.
+Problem fit(const KernelTemplate& kernel, const LookupValues& asked) {
+  KernelVersion version;
+  version.spec = std::shared_ptr<const KernelSpec>(std::shared_ptr<const void>(), &kernel.spec);  // not owned
+  KernelFit fitted = fit_problem(version, asked);
+  if (!fitted.problem) throw std::invalid_argument(fitted.complaint);
+  return *std::move(fitted.problem);
+}
+
+}  // namespace
+
+std::size_t LauncherCore::AskedHash::operator()(const AskedView& asked) const {
+  std::size_t state = std::hash<std::string_view>()(asked.kernel);
+  for (const auto& [name, value] : asked.problem) {
+    state = mixed(state, std::hash<std::string_view>()(name));
+    if (const auto* const size = std::get_if<std::int64_t>(&value)) {
+      state = mixed(state, static_cast<std::size_t>(*size));
+    } else if (const auto* const text = std::get_if<std::string>(&value)) {
+      state = mixed(state, std::hash<std::string_view>()(*text));
+    } else {
+      state = mixed(state, std::get<bool>(value) ? 1 : 2);
+    }
+  }
+  return state;
+}
+
+LauncherCore::LauncherCore(LaunchOptions options, std::unique_ptr<LaunchDevice> device, CubinStore::Compiler compiler)
+    : options_(std::move(options)),
+      search_path_(template_search_path(options_.templates)),
+      device_(std::move(device)),
+      device_key_(to_device_key(device_->device())),
+      book_(open_book(options_)),
+      cubins_(std::move(compiler)) {}
+
+LauncherCore::~LauncherCore() {
+  std::deque<Job> abandoned;
+  {
+    const std::lock_guard lock(jobs_mutex_);
+    stopping_ = true;
+    abandoned.swap(jobs_);
+  }
+  jobs_changed_.notify_all();
+  if (worker_.joinable()) worker_.join();
+  for (const Job& job : abandoned) {
+    give_up(*job.slot, "the book's configuration was not compiled: the Launcher is gone; the preset default goes on running", job.number);
+  }
+}
+
+std::shared_ptr<KernelSlot> LauncherCore::get(std::string_view kernel, const LookupValues& problem) {
+  const AskedView asked{kernel, problem};
+  std::shared_ptr<Entry> entry = find(asked);
+  if (entry == nullptr) entry = add(asked);
+  refresh(*entry);
+  return entry->slot;
+}
+
+Cubin LauncherCore::cubin(std::string_view kernel, const LookupValues& problem) {
+  const AskedView asked{kernel, problem};
+  std::shared_ptr<Entry> entry = find(asked);
+  if (entry == nullptr) entry = add(asked);
+  Cubin cubin;
+  cubin.about = realise(*entry->kernel, choose_for(*entry, ask(entry->query)), false).about;
+  cubin.bytes = read_text_file(cubin.about.cubin_path, std::size_t{1} << 30);
+  return cubin;
+}
+
+std::shared_ptr<LauncherCore::Entry> LauncherCore::find(const AskedView& asked) const {
+  const std::shared_lock lock(table_mutex_);
+  const auto known = asked_.find(asked);
+  return known == asked_.end() ? nullptr : known->second;
+}
+
+std::shared_ptr<LauncherCore::Entry> LauncherCore::add(const AskedView& asked) {
+  auto entry = std::make_shared<Entry>();
+  entry->kernel = load(std::string(asked.kernel));
+  entry->problem = fit(*entry->kernel, asked.problem);
+  entry->slot = std::make_shared<KernelSlot>(ArgumentRules(entry->kernel->spec, entry->problem));
+  Query& query = entry->query;
+  query.kernel = asked.kernel;
+  query.problem = entry->problem.items();
+  query.device = device_key_;
+  query.kernel_hash = entry->kernel->hash;
+  query.objective = options_.objective;
+  query.method = options_.method;
+  // The same problem may be written in several ways: its handles share one entry.
+  const std::string key = query.kernel + '\n' + entry->problem.canonical();
+  const std::unique_lock lock(table_mutex_);
+  const auto [place, added] = entries_.emplace(key, entry);
+  asked_.emplace(Asked{query.kernel, asked.problem}, place->second);
+  return place->second;
+}
+
+std::shared_ptr<const KernelTemplate> LauncherCore::load(const std::string& kernel) {
+  const std::lock_guard lock(templates_mutex_);
+  std::shared_ptr<const KernelTemplate>& loaded = templates_[kernel];
+  if (loaded == nullptr) {
+    try {
+      loaded = std::make_shared<const KernelTemplate>(find_template(kernel, search_path_));
+    } catch (const InputError& error) {
+      templates_.erase(kernel);
+      throw std::invalid_argument(printable(error.what()));
+    }
+  }
+  return loaded;
+}
+
+LauncherCore::Reply LauncherCore::ask(const Query& query) const {
+  if (!book_) return {};
+  try {
+    return {book_->best(query), ""};
+  } catch (const std::invalid_argument& error) {
+    return {nullptr, fmt::format("the book's versions of this kernel are for other problems: {}", error.what())};
+  } catch (const std::runtime_error& error) {
+    return {nullptr, fmt::format("the book could not be asked: {}", error.what())};
+  }
+}
+
+KernelChoice LauncherCore::choose_for(const Entry& entry, const Reply& reply) const {
+  KernelChoice choice = choose(*entry.kernel, entry.problem, device_->device(), device_->native_arch(), reply.answer);
+  if (!reply.complaint.empty() && choice.fallback) add_note(choice.fallback->about.note, reply.complaint);
+  return choice;
+}
+
+void LauncherCore::refresh(Entry& entry) {
+  const auto now = Clock::now().time_since_epoch().count();
+  if (entry.built.load(std::memory_order_acquire) && now < entry.ask_again.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(entry.mutex);
+  if (entry.built && now < entry.ask_again) return;  // another thread was first
+  const Reply reply = ask(entry.query);
+  const bool same = entry.answer == reply.answer ||
+                    (entry.answer != nullptr && reply.answer != nullptr && *entry.answer == *reply.answer);
+  // A book that cannot be read for the moment takes nothing away.
+  if (!entry.built || (!same && reply.complaint.empty())) {
+    build(entry, reply);
+    entry.answer = reply.answer;
+    entry.built.store(true, std::memory_order_release);
+  }
+  const Clock::duration interval = book_ ? Clock::duration(options_.lookup.refresh_interval) : std::chrono::hours(24);
+  entry.ask_again = now + interval.count();
+}
+
+void LauncherCore::build(Entry& entry, const Reply& reply) {
+  const std::uint64_t number = entry.slot->begin();
+  try {
+    KernelChoice choice = choose_for(entry, reply);
+    if (options_.background && choice.best) {
+      build_in_background(entry, std::move(choice), number);
+    } else {
+      install(*entry.slot, realise(*entry.kernel, choice, true), number);
+    }
+  } catch (const std::exception& error) {
+    if (entry.slot->current() == nullptr) throw;
+    give_up(*entry.slot, fmt::format("the book has another answer by now, which cannot be used: {}", error.what()), number);
+  }
+}
+
+void LauncherCore::build_in_background(Entry& entry, KernelChoice choice, std::uint64_t number) {
+  const LaunchPlan& best = *choice.best;
+  const auto compiled = cubins_.find(entry.kernel->kernel, best.instantiation, best.about.architecture);
+  if (compiled || !(choice.fallback || entry.slot->current() != nullptr)) {
+    install(*entry.slot, realise(*entry.kernel, choice, true), number);
+    return;
+  }
+  Realised meanwhile;
+  if (const KernelState* const current = entry.slot->current()) {
+    meanwhile = {*current->about, current->loaded};
+  } else {
+    std::string obstacle;
+    auto realised = realise(*entry.kernel, *choice.fallback, true, obstacle);
+    if (!realised) {  // nothing to run meanwhile
+      install(*entry.slot, realise(*entry.kernel, choice, true), number);
+      return;
+    }
+    meanwhile = *std::move(realised);
+  }
+  meanwhile.about.pending = true;
+  install(*entry.slot, std::move(meanwhile), number);
+  queue({entry.kernel, entry.slot, std::move(choice), number});
+}
+
+std::optional<LauncherCore::Realised> LauncherCore::realise(const KernelTemplate& kernel, const LaunchPlan& plan, bool loading,
+                                                            std::string& obstacle) {
+  return finish(plan, cubins_.get(kernel.kernel, plan.instantiation, plan.about.architecture), loading, obstacle);
+}
+
+std::optional<LauncherCore::Realised> LauncherCore::finish(const LaunchPlan& plan, const StoredCubin& cubin, bool loading,
+                                                           std::string& obstacle) {
+  if (cubin.outcome != Outcome::ok) {
+    obstacle = fmt::format("{} ({})", outcome_name(cubin.outcome), cubin.message);
+    return std::nullopt;
+  }
+  Realised realised{plan.about, nullptr};
+  CompiledKernel& about = realised.about;
+  about.symbol = cubin.symbol;
+  about.cubin_path = cubin.path;
+  about.registers = cubin.resources.registers;
+  about.cached = cubin.cached;
+  about.compile_seconds = cubin.compile_seconds;
+  if (!cubin.note.empty()) add_note(about.note, cubin.note);
+  if (loading) {
+    try {
+      realised.loaded = device_->load(cubin.path, cubin.symbol, plan.shape);
+    } catch (const KernelRefused& refused) {
+      obstacle = refused.what();
+      return std::nullopt;
+    }
+  }
+  return realised;
+}
+
+LauncherCore::Realised LauncherCore::realise(const KernelTemplate& kernel, const KernelChoice& choice, bool loading) {
+  std::string lost;
+  if (choice.best) {
+    try {
+      if (auto best = realise(kernel, *choice.best, loading, lost)) return *std::move(best);
+    } catch (const EnvironmentError& error) {
+      lost = error.what();  // no compiler: the preset may be in the cache
+    }
+    lost = fmt::format("the book's configuration (match: {}) is not used: {}", tier_name(choice.best->about.tier), lost);
+  }
+  if (!choice.fallback) throw std::runtime_error(printable(fmt::format("{}; {}", lost, choice.fallback_obstacle)));
+  std::string obstacle;
+  auto fallback = realise(kernel, *choice.fallback, loading, obstacle);
+  if (!fallback) {
+    throw std::runtime_error(printable(fmt::format("kernel {}: the preset default cannot be used: {}{}{}", kernel.spec.name, obstacle,
+                                                   lost.empty() ? "" : "; ", lost)));
+  }
+  if (!lost.empty()) add_note(fallback->about.note, lost + "; the preset default runs instead");
+  return *std::move(fallback);
+}
+
+void LauncherCore::install(KernelSlot& slot, Realised realised, std::uint64_t number) {
+  slot.install({std::make_shared<const CompiledKernel>(std::move(realised.about)), std::move(realised.loaded)}, number);
+}
+
+void LauncherCore::give_up(KernelSlot& slot, const std::string& reason, std::uint64_t number) {
+  const KernelState& current = *slot.current();
+  Realised same{*current.about, current.loaded};
+  same.about.pending = false;
+  add_note(same.about.note, reason);
+  install(slot, std::move(same), number);
+}
+
+void LauncherCore::queue(Job job) {
+  {
+    const std::lock_guard lock(jobs_mutex_);
+    jobs_.push_back(std::move(job));
+    if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
+  }
+  jobs_changed_.notify_one();
+}
+
+void LauncherCore::work() {
+  for (;;) {
+    Job job;
+    {
+      std::unique_lock lock(jobs_mutex_);
+      jobs_changed_.wait(lock, [&] { return stopping_ || !jobs_.empty(); });
+      if (stopping_) return;
+      job = std::move(jobs_.front());
+      jobs_.pop_front();
+    }
+    try {
+      install(*job.slot, realise(*job.kernel, job.choice, true), job.number);
+    } catch (const std::exception& error) {
+      give_up(*job.slot, error.what(), job.number);
+    }
+  }
+}
+
+}  // namespace tunebook
