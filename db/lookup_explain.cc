@@ -129,7 +129,6 @@ void add_outsiders(sqlite::Database& book, const Question& question, std::size_t
       std::optional<std::pair<Obstacle, std::string>> reason;
       try {
         candidate.problem = read_values(row.text(3), dimensions, "problem in the book").items();
-        candidate.configuration = read_values(row.text(5), version.parameter_order, "configuration in the book").items();
         candidate.device = to_device_key(Device::from_json(nlohmann::json::parse(row.text(12), nullptr, false)));
         reason = why_outside(question, outsider);
       } catch (const InputError& error) {
@@ -137,6 +136,11 @@ void add_outsiders(sqlite::Database& book, const Question& question, std::size_t
       }
       if (!reason) {
         continue;
+      }
+      try {
+        candidate.configuration = read_values(row.text(5), version.parameter_order, "configuration in the book").items();
+      } catch (const InputError&) {
+        // It stays empty; what is wrong with the row has been found already.
       }
       if (explanation.considered.size() >= most) {
         ++explanation.left_out;
