@@ -75,7 +75,7 @@ RunRequest sample_run() {
   request.id = 9;
   request.verify = {{0, {sample_launch()}, true}, {1, {sample_launch()}, false, true}};
   request.time = ProblemLaunch{0, {sample_launch()}};
-  request.timing = {CacheMode::warm, 7, 6, 70, 0.25, 0.01, 123.5, 1.5};
+  request.timing = {CacheMode::warm, 7, 0.5, 6, 70, 0.25, 0.01, 123.5, 1.5};
   return request;
 }
 
@@ -121,6 +121,7 @@ TEST(Message, RunRequestRoundTrip) {
   EXPECT_EQ(got.verify.size(), 2u);
   EXPECT_EQ(got.time.value().launches.at(0).symbol, "_Z6matmulIfE");
   EXPECT_EQ(got.timing.cache, CacheMode::warm);
+  EXPECT_EQ(got.timing.min_kernel_seconds, 0.5);
   EXPECT_EQ(got.timing.abandon_samples, 6);
   EXPECT_EQ(got.timing.max_samples, 70);
   EXPECT_EQ(got.timing.abandon_above_us, 123.5);

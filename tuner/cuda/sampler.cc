@@ -23,8 +23,6 @@ constexpr std::int64_t kLeastL2Bytes = std::int64_t{8} << 20;
 constexpr double kEventResolutionUs = 0.5;
 // A long batch resolves less than one cycle of a GPU; nothing shorter than ten is believed.
 constexpr double kLeastUs = 0.01;
-// Single launches of a cold measurement rotate over so many sets of buffers.
-constexpr std::int64_t kPlacements = 8;
 // What the host needs to queue the first sample of a batch, generously; after that it is ahead.
 constexpr std::uint64_t kHoldNanoseconds = 60000;
 // Warm mode: what holds the stream while the host queues one sample.
@@ -71,11 +69,10 @@ Sampler::Work Sampler::work_of(const Candidate& candidate) const {
   return work;
 }
 
-void Sampler::queue_sample(const Sample& sample, CacheMode cache, std::size_t event) {
-  const Work& work = *sample.work;
+void Sampler::queue_sample(const Work& work, CacheMode cache, std::size_t event) {
+  const std::int64_t sets = work.graph && cache == CacheMode::cold ? work.launches : 1;
   if (work.restore) {
-    const std::int64_t last = work.graph && cache == CacheMode::cold ? work.launches - 1 : sample.set;
-    for (std::int64_t set = sample.set; set <= last; ++set) work.restore(set);
+    for (std::int64_t set = 0; set < sets; ++set) work.restore(set);
   }
   if (cache == CacheMode::cold) {
     queue_read(flush_.get(), flush_bytes_, static_cast<std::uint64_t*>(sink_.get()), stream_);
@@ -86,16 +83,16 @@ void Sampler::queue_sample(const Sample& sample, CacheMode cache, std::size_t ev
   if (work.graph) {
     work.graph.launch(stream_);
   } else {
-    work.launch(sample.set);
+    work.launch(0);
   }
   check_cuda(cudaEventRecord(events_[event + 1].get(), stream_), "timing");
 }
 
-Sampler::Batch Sampler::take(const std::vector<Sample>& order, CacheMode cache, bool watched) {
+Sampler::Batch Sampler::take(const std::vector<const Work*>& order, CacheMode cache, bool watched) {
   const double start = now_seconds();
   ensure_events(2 * order.size());
   queue_hold(kHoldNanoseconds, stream_);
-  for (std::size_t i = 0; i < order.size(); ++i) queue_sample(order[i], cache, 2 * i);
+  for (std::size_t i = 0; i < order.size(); ++i) queue_sample(*order[i], cache, 2 * i);
   Batch batch;
   // Everything is queued: what the host does now is in no window, and the GPU is busy with what is to be judged.
   if (watched) batch.reading = read_conditions(2 * order.size() - 1);
@@ -138,15 +135,15 @@ double Sampler::launch_us(CacheMode cache, std::int64_t launches) {
   };
   empty.launch(0);
   prepare_batch(empty, launches, cache);
-  take(std::vector<Sample>(kLaunchCostWarmUps, Sample{&empty}), cache);
-  const Batch batch = take(std::vector<Sample>(kLaunchCostSamples, Sample{&empty}), cache);
+  take(std::vector<const Work*>(kLaunchCostWarmUps, &empty), cache);
+  const Batch batch = take(std::vector<const Work*>(kLaunchCostSamples, &empty), cache);
   return launch_us_[key] = median(batch.window_us) / static_cast<double>(launches);
 }
 
 double Sampler::estimate_us(const Work& work, CacheMode cache) {
   // The first launch of a kernel may load it. One that is long all the same needs no better estimate.
-  std::vector<double> times = take({Sample{&work}}, cache).window_us;
-  if (times.front() < kSurelyLongUs) times = take(std::vector<Sample>(kEstimates, Sample{&work}), cache).window_us;
+  std::vector<double> times = take({&work}, cache).window_us;
+  if (times.front() < kSurelyLongUs) times = take(std::vector<const Work*>(kEstimates, &work), cache).window_us;
   return std::max(median(times) - launch_us(cache, 1), least_sample_us(1));
 }
 
@@ -164,12 +161,7 @@ void Sampler::prepare_batch(Work& work, std::int64_t launches, CacheMode cache) 
   work.graph = LaunchGraph(stream_, [&] {
     for (std::int64_t i = 0; i < launches; ++i) work.launch(cache == CacheMode::cold ? i : 0);
   });
-  take({Sample{&work}}, cache);
-}
-
-std::int64_t Sampler::rotating_sets(const Candidate& candidate, const Work& work, CacheMode cache) const {
-  if (work.graph || cache == CacheMode::warm) return 1;
-  return std::min(candidate.problem->ensure_sets(kPlacements), kPlacements);
+  take({&work}, cache);
 }
 
 bool Sampler::throw_away(const Batch& batch, ConditionsLog& log) {
@@ -191,7 +183,6 @@ Timing Sampler::measure(const Candidate& candidate, const TimingPlan& plan, cons
   Work work = work_of(candidate);
   const double once_us = estimate_us(work, plan.cache);
   prepare_batch(work, batch_launches(candidate, plan.cache, once_us), plan.cache);
-  work.sets = rotating_sets(candidate, work, plan.cache);
 
   Timing timing;
   timing.method = timing_method("cuda", plan.cache);
@@ -203,6 +194,7 @@ Timing Sampler::measure(const Candidate& candidate, const TimingPlan& plan, cons
   ConditionsLog log;
   retakes_.begin(plan.max_seconds);
   double seconds_per_sample = 0;
+  double kernel_seconds = 0;  // of the samples that count
   while (timing.samples_us.size() < most) {
     // The first sample alone shows how many fit a batch; then up to what abandoning and believing need; then as many as there are already.
     const std::size_t have = timing.samples_us.size();
@@ -213,11 +205,12 @@ Timing Sampler::measure(const Candidate& candidate, const TimingPlan& plan, cons
     }
     wanted = std::min({wanted, most - have, kLargestBatch});
     stage();
-    std::vector<Sample> order;
-    for (std::size_t i = 0; i < wanted; ++i) order.push_back({&work, static_cast<std::int64_t>(have + i) % work.sets});
-    const Batch batch = take(order, plan.cache, true);
+    const Batch batch = take(std::vector<const Work*>(wanted, &work), plan.cache, true);
     if (throw_away(batch, log)) continue;
-    for (const double window_us : batch.window_us) timing.samples_us.push_back(kernel_us(work, plan.cache, window_us));
+    for (const double window_us : batch.window_us) {
+      timing.samples_us.push_back(kernel_us(work, plan.cache, window_us));
+      kernel_seconds += window_us * 1e-6;
+    }
     seconds_per_sample = batch.seconds / static_cast<double>(wanted);
     if (timing.samples_us.size() < early) continue;
 
@@ -227,7 +220,7 @@ Timing Sampler::measure(const Candidate& candidate, const TimingPlan& plan, cons
       break;
     }
     const bool slow = elapsed() >= plan.max_seconds;
-    if (timing.samples_us.size() < least && !slow) continue;
+    if ((timing.samples_us.size() < least || kernel_seconds < plan.min_kernel_seconds) && !slow) continue;
     if (interval.high - interval.low <= plan.target_relative_width * median(timing.samples_us) || slow) break;
   }
   if (plan.energy_seconds > 0 && !timing.abandoned) {
@@ -255,12 +248,10 @@ std::vector<Timing> Sampler::interleave(const std::vector<Candidate>& candidates
   std::int64_t launches = Batching::kMost;
   for (const Candidate& candidate : candidates) launches = std::min(launches, batch_launches(candidate, cache, fastest_us));
   const double launch_cost_us = launch_us(cache, launches);
-  std::int64_t sets = kPlacements;
   std::vector<Timing> timings(works.size());
   for (std::size_t i = 0; i < works.size(); ++i) {
     stage();
     prepare_batch(works[i], launches, cache);
-    sets = std::min(sets, rotating_sets(candidates[i], works[i], cache));
     timings[i].method = timing_method("cuda", cache);
     timings[i].launches_per_sample = launches;
     timings[i].launch_us = launch_cost_us;
@@ -272,12 +263,12 @@ std::vector<Timing> Sampler::interleave(const std::vector<Candidate>& candidates
     if (round > 0 && elapsed() >= max_seconds) break;
     stage();
     const std::size_t first = static_cast<std::size_t>(round) % works.size();
-    std::vector<Sample> order;
-    for (std::size_t i = 0; i < works.size(); ++i) order.push_back({&works[(first + i) % works.size()], round % sets});
+    std::vector<const Work*> order;
+    for (std::size_t i = 0; i < works.size(); ++i) order.push_back(&works[(first + i) % works.size()]);
     const Batch batch = take(order, cache, true);
     if (throw_away(batch, log)) continue;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      timings[(first + i) % works.size()].samples_us.push_back(kernel_us(*order[i].work, cache, batch.window_us[i]));
+      timings[(first + i) % works.size()].samples_us.push_back(kernel_us(*order[i], cache, batch.window_us[i]));
     }
     ++round;
   }
@@ -302,7 +293,7 @@ std::vector<double> Sampler::sample_launches(const std::function<void(std::int64
   while (static_cast<std::int64_t>(samples_us.size()) < samples) {
     const auto left = static_cast<std::size_t>(samples) - samples_us.size();
     const std::size_t fit = std::max<std::size_t>(1, static_cast<std::size_t>(kBatchSeconds / seconds_per_sample));
-    const Batch batch = take(std::vector<Sample>(std::min({left, fit, kLargestBatch}), Sample{&work}), cache);
+    const Batch batch = take(std::vector<const Work*>(std::min({left, fit, kLargestBatch}), &work), cache);
     for (const double window_us : batch.window_us) samples_us.push_back(kernel_us(work, cache, window_us));
     seconds_per_sample = batch.seconds / static_cast<double>(batch.window_us.size());
   }

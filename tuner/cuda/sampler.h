@@ -22,8 +22,7 @@ namespace tunebook {
 // Takes times with events on one stream: the measuring code of version 2 (worker/method.h).
 //
 // One launch: in cold mode a buffer of twice the L2 is read before it, outside the window (a memset would leave dirty lines, whose
-// write-back costs the timed kernel 2-9 us), and samples rotate over several sets of buffers: where they lie in memory moves a kernel's time
-// by up to a percent, and is the same for a whole process; in warm mode nothing is flushed. The host queues while the stream is held, so that its own
+// write-back costs the timed kernel 2-9 us); in warm mode nothing is flushed. The host queues while the stream is held, so that its own
 // pace is not what is measured.
 // Batch: kernels that are short (batching.h) run as a graph of launches between two events. Cold: L2 is flushed before, and each launch
 // works on a set of buffers of its own, so that all find their data outside of L2; sets that do not fit memory make the batch shorter, and
@@ -73,13 +72,7 @@ class Sampler {
     std::function<void(std::int64_t set)> launch;
     std::function<void(std::int64_t set)> restore;  // empty: nothing to restore
     std::int64_t launches = 1;                      // per sample
-    std::int64_t sets = 1;                          // of buffers, between which single launches rotate
     LaunchGraph graph;                              // of a batch
-  };
-  // One sample to take, on a set of buffers (of a cold batch: the first one).
-  struct Sample {
-    const Work* work;
-    std::int64_t set = 0;
   };
   struct Batch {
     std::vector<double> window_us;
@@ -91,10 +84,9 @@ class Sampler {
   double estimate_us(const Work& work, CacheMode cache);
   std::int64_t batch_launches(const Candidate& candidate, CacheMode cache, double once_us);
   void prepare_batch(Work& work, std::int64_t launches, CacheMode cache);
-  std::int64_t rotating_sets(const Candidate& candidate, const Work& work, CacheMode cache) const;
-  void queue_sample(const Sample& sample, CacheMode cache, std::size_t event);
+  void queue_sample(const Work& work, CacheMode cache, std::size_t event);
   // One sample of each, in the order given, and one synchronisation. `watched`: with the device's conditions meanwhile.
-  Batch take(const std::vector<Sample>& order, CacheMode cache, bool watched = false);
+  Batch take(const std::vector<const Work*>& order, CacheMode cache, bool watched = false);
   double kernel_us(const Work& work, CacheMode cache, double window_us);
   std::optional<NvmlReading> read_conditions(std::size_t last_event);
   bool throw_away(const Batch& batch, ConditionsLog& log);

@@ -43,8 +43,9 @@ TimingPlan timing_plan(const std::string& kind, CacheMode cache) {
     plan.target_relative_width = 0.03;
   } else {
     plan.min_samples = 15;
+    plan.min_kernel_seconds = 0.008;
     plan.abandon_samples = 5;
-    plan.max_samples = 100;
+    plan.max_samples = 200;
     plan.max_seconds = 0.3;
     plan.target_relative_width = 0.005;
   }
@@ -368,7 +369,7 @@ struct DeviceExecutor::Impl {
     FinalistTiming timing;
     timing.plan = finalist_plan;
     timing.energy_seconds = kEnergySeconds;
-    timing.samples = identity.device.kind == "cpu" ? 5 : 15;
+    timing.samples = identity.device.kind == "cpu" ? 5 : 40;
     timing.cache = options.cache;
     timing.step_s = options.run_timeout_s;
     return time_in_fresh_processes(loop, command_for(kind_name(device.kind), device.text()), plan->setup(*reference, true),

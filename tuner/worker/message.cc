@@ -169,6 +169,7 @@ ProblemLaunch decode_problem_launch(const ObjectReader& reader) {
 json encode_plan(const TimingPlan& plan) {
   return {{"cache", word_of(kCacheModes, plan.cache)},
           {"min_samples", plan.min_samples},
+          {"min_kernel_seconds", plan.min_kernel_seconds},
           {"abandon_samples", plan.abandon_samples},
           {"max_samples", plan.max_samples},
           {"max_seconds", plan.max_seconds},
@@ -181,6 +182,7 @@ TimingPlan decode_plan(const ObjectReader& reader) {
   TimingPlan plan;
   plan.cache = reader.word("cache", kCacheModes);
   plan.min_samples = reader.count("min_samples");
+  plan.min_kernel_seconds = reader.at_least_zero("min_kernel_seconds");
   plan.abandon_samples = reader.count("abandon_samples");
   plan.max_samples = reader.count("max_samples");
   plan.max_seconds = reader.at_least_zero("max_seconds");

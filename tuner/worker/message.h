@@ -102,6 +102,7 @@ enum class CacheMode { cold, warm };
 struct TimingPlan {
   CacheMode cache = CacheMode::cold;
   std::int64_t min_samples = 5;        // before the interval is believed to be narrow enough
+  double min_kernel_seconds = 0;       // the same in time of samples: short kernels are noisier and cheaper to repeat
   std::int64_t abandon_samples = 5;    // before the interval is believed to lie above abandon_above_us
   std::int64_t max_samples = 50;
   double max_seconds = 0.5;            // of sampling, warm-up and flushing included
