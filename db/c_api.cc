@@ -365,6 +365,9 @@ tunebook_answer* tunebook_answer_new(void) {
   return made<tunebook_answer>([] { return new tunebook_answer; });
 }
 void tunebook_answer_free(tunebook_answer* answer) { delete answer; }
+int32_t tunebook_answer_same(const tunebook_answer* x, const tunebook_answer* y) {
+  return held(x) != nullptr && held(x) == held(y) ? 1 : 0;
+}
 void tunebook_answer_clear(tunebook_answer* answer) {
   if (answer != nullptr) {
     answer->answer.reset();

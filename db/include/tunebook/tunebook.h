@@ -134,6 +134,9 @@ TUNEBOOK_API tunebook_status tunebook_query_set_method(tunebook_query* query, co
 /* An answer to be filled, again and again if wished. NULL: no memory. */
 TUNEBOOK_API tunebook_answer* tunebook_answer_new(void);
 TUNEBOOK_API void tunebook_answer_free(tunebook_answer* answer);
+/* 1 if both hold the very same answer, as a repeated question gives until the book changes: what was derived from the one serves for the
+ * other. 0 if not, or if one is empty. */
+TUNEBOOK_API int32_t tunebook_answer_same(const tunebook_answer* x, const tunebook_answer* y);
 /* Lets go of what it holds. */
 TUNEBOOK_API void tunebook_answer_clear(tunebook_answer* answer);
 

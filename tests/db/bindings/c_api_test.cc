@@ -246,6 +246,19 @@ TEST_F(CApiTest, ARepeatedQuestionAllocatesNothing) {
   EXPECT_EQ(sum, 3200);
 }
 
+TEST_F(CApiTest, ARepeatedQuestionGivesTheSameAnswer) {
+  tunebook_answer* other = tunebook_answer_new();
+  EXPECT_EQ(tunebook_answer_same(answer_, other), 0) << "both are empty";
+  ASSERT_EQ(tunebook_best(book_, query_, answer_), TUNEBOOK_OK);
+  EXPECT_EQ(tunebook_answer_same(answer_, other), 0);
+  ASSERT_EQ(tunebook_best(book_, query_, other), TUNEBOOK_OK);
+  EXPECT_EQ(tunebook_answer_same(answer_, other), 1);
+  set_problem(256, 64, 64);
+  ASSERT_EQ(tunebook_best(book_, query_, other), TUNEBOOK_OK);
+  EXPECT_EQ(tunebook_answer_same(answer_, other), 0);
+  tunebook_answer_free(other);
+}
+
 TEST_F(CApiTest, ManyThreadsAskOneLookup) {
   std::vector<std::thread> threads;
   std::vector<int> exact(4, 0);
