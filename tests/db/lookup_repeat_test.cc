@@ -3,15 +3,18 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "book_fixture.h"
 #include "db/lookup_cache.h"
@@ -176,6 +179,39 @@ TEST_F(LookupRepeatTest, AChangeIsSeenWithinTheInterval) {
   publish_book(file(), file("out.db"));
   std::this_thread::sleep_for(milliseconds(210));
   EXPECT_EQ(lookup.best(question(64))->session, session);
+}
+
+TEST_F(LookupRepeatTest, ABookThatIsGoneStillAnswersWhatWasAsked) {
+  publish_book(file(), file("out.db"));
+  LookupOptions options;
+  options.refresh_interval = milliseconds(0);
+  const Lookup lookup(file("out.db").string(), options);
+  const auto answer = lookup.best(question(64));
+  std::filesystem::remove(file("out.db"));
+  EXPECT_EQ(lookup.best(question(64)), answer);
+  EXPECT_THROW(lookup.best(question(128)), std::runtime_error);
+  publish_book(file(), file("out.db"));
+  EXPECT_EQ(lookup.best(question(128))->tier, Tier::exact);
+}
+
+// Nobody has brought it up to date, nor may the reader: its tables are those of its time.
+TEST_F(LookupRepeatTest, ABookOfVersion1IsReadAsItIs) {
+  std::filesystem::copy_file(std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books/version_1.db", file("old.db"));
+  Query query;
+  query.kernel = query_text(file("old.db"), "SELECT kernel.name FROM winner JOIN session ON session.id = session_id "
+                                            "JOIN kernel ON kernel.id = kernel_id");
+  const auto problem = nlohmann::json::parse(query_text(
+      file("old.db"), "SELECT problem.json FROM winner JOIN session ON session.id = session_id JOIN problem ON problem.id = problem_id"));
+  for (const auto& [name, value] : problem.items()) {
+    query.problem.emplace_back(name, value.is_string() ? LookupValue(value.get<std::string>()) : LookupValue(value.get<std::int64_t>()));
+  }
+  query.device.kind = "";
+  std::filesystem::permissions(file("old.db"), std::filesystem::perms::owner_read);
+  const Lookup lookup(file("old.db").string());
+  ASSERT_TRUE(lookup.best(query));
+  EXPECT_EQ(lookup.best(query)->tier, Tier::exact);
+  EXPECT_FALSE(lookup.explain(query).considered.empty());
+  EXPECT_EQ(query_text(file("old.db"), "PRAGMA user_version"), "1");
 }
 
 TEST_F(LookupRepeatTest, WithoutAChangeAnswersStay) {

@@ -1,7 +1,10 @@
 #include "db/publish.h"
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -110,6 +113,29 @@ TEST_F(PublishTest, AnOlderPublishedBookIsReplacedAWorkingBookIsNot) {
 TEST_F(PublishTest, ABookOfVersion1IsBroughtUpToDateAndPublished) {
   std::filesystem::copy_file(std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books/version_1.db", file("old.db"));
   EXPECT_GE(publish_book(file("old.db"), file("out.db")).winners, 1);
+}
+
+TEST_F(PublishTest, AnotherUserReadsItInAReadOnlyFolder) {
+  std::filesystem::create_directory(file("shared"));
+  publish_book(file(), file("shared") / "out.db");
+  using std::filesystem::perms;
+  std::filesystem::permissions(folder_, perms::owner_all | perms::group_exec | perms::others_exec);
+  std::filesystem::permissions(file("shared"), perms::owner_read | perms::owner_exec | perms::others_read | perms::others_exec);
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr unsigned kNobody = 65534;
+    if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) _exit(2);
+    try {
+      const auto answer = Lookup((file("shared") / "out.db").string()).best(query());
+      _exit(answer && answer->tier == Tier::exact ? 0 : 1);
+    } catch (const std::exception&) {
+      _exit(3);
+    }
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  std::filesystem::permissions(file("shared"), perms::owner_all);
 }
 
 TEST_F(PublishTest, WhatPresetsNeedIsPublished) {

@@ -142,7 +142,7 @@ struct LookupOptions {
   std::size_t kept_questions = 4096;
 };
 
-// A book opened read-only. Movable; safe to share between threads.
+// A book opened read-only. Movable; safe to share between threads. Not to be used by a child after fork(): open another one there.
 class Lookup {
  public:
   // Throws std::runtime_error with what is wrong and what to do.
