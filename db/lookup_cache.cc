@@ -18,22 +18,26 @@ std::uint64_t mixed(std::uint64_t state, std::uint64_t word) {
   return state ^ (state >> 29);
 }
 
-std::uint64_t load_word(const char* bytes) {
-  std::uint64_t word = 0;
+template <class Word>
+std::uint64_t load(const char* bytes) {
+  Word word = 0;
   std::memcpy(&word, bytes, sizeof word);
   return word;
 }
 
 std::uint64_t mixed(std::uint64_t state, std::string_view text) {
-  if (text.size() >= sizeof(std::uint64_t)) {
-    state = mixed(state, load_word(text.data()));
-    return mixed(state, load_word(text.data() + text.size() - sizeof(std::uint64_t)) ^ (text.size() << 56));
+  const char* const bytes = text.data();
+  const std::size_t size = text.size();
+  std::uint64_t word = size << 56;
+  if (size >= 8) {
+    state = mixed(state, load<std::uint64_t>(bytes));
+    word ^= load<std::uint64_t>(bytes + size - 8);
+  } else if (size >= 4) {
+    word ^= load<std::uint32_t>(bytes) ^ (load<std::uint32_t>(bytes + size - 4) << 24);
+  } else if (size > 0) {
+    word ^= load<std::uint8_t>(bytes) ^ (load<std::uint8_t>(bytes + size / 2) << 8) ^ (load<std::uint8_t>(bytes + size - 1) << 16);
   }
-  std::uint64_t word = text.size() << 56;
-  for (const char c : text) {
-    word = (word << 8) | static_cast<unsigned char>(c);
-  }
-  return mixed(state, word ^ (text.size() << 56));
+  return mixed(state, word);
 }
 
 std::uint64_t mixed(std::uint64_t state, const LookupValue& value) {
@@ -78,10 +82,13 @@ std::uint64_t question_hash(const Query& query) {
     state = mixed(state, value);
   }
   const DeviceKey& device = query.device;
-  state = mixed(state, std::string_view(device.name));
-  state = mixed(state, static_cast<std::uint64_t>(device.compute_capability) ^ (static_cast<std::uint64_t>(device.sm_count) << 16) ^
-                           (static_cast<std::uint64_t>(device.memory_gib) << 40));
-  return mixed(state, std::string_view(query.kernel_hash));
+  const auto number = [](std::int64_t value, int shift) { return static_cast<std::uint64_t>(value) << shift; };
+  for (const std::string* const text : {&device.name, &device.instruction_set, &query.kernel_hash, &query.objective, &query.method}) {
+    state = mixed(state, std::string_view(*text));
+  }
+  state = mixed(state, number(device.compute_capability, 0) ^ number(device.sm_count, 16) ^ number(device.memory_gib, 40));
+  return mixed(state, number(device.shared_bytes_per_block_optin, 0) ^ number(device.max_threads_per_block, 24) ^
+                          number(device.registers_per_block, 40));
 }
 
 AnswerTable::AnswerTable(std::size_t most) : most_(std::bit_ceil(std::max(most, kWays))), places_(std::min(most_, kFirstPlaces)) {}
