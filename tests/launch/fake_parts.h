@@ -3,7 +3,6 @@
 // A compiler and a device for tests of LauncherCore: nothing is compiled and nothing is launched, everything is counted.
 
 #include <atomic>
-#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -28,6 +27,7 @@ struct FakeWorld {
   std::set<std::string> unloadable;  // name expressions that the device refuses
   std::shared_future<void> gate;     // if valid, compiles of `gated` wait for it
   std::string gated;
+  std::atomic<bool> at_gate{false};
 
   std::mutex mutex;
   std::vector<std::string> compiled;  // name expressions, in order
@@ -52,7 +52,10 @@ class FakeCompiler : public CompilerBackend {
   }
   CompileReply compile(const CompileRequest& request) override {
     const std::string& name = request.instantiation.name_expression;
-    if (world_.gate.valid() && name == world_.gated) world_.gate.wait();
+    if (world_.gate.valid() && name == world_.gated) {
+      world_.at_gate = true;
+      world_.gate.wait();
+    }
     const std::lock_guard lock(world_.mutex);
     world_.compiled.push_back(name);
     CompileReply reply;

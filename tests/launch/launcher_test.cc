@@ -118,7 +118,7 @@ TEST_F(LauncherTest, HostileTextOfABookIsNeitherCompiledNorPrinted) {
     return "'" + text + "'";
   };
   ASSERT_EQ(run_sql(file(), "UPDATE kernel SET spec = " + quoted(json.dump())), "");
-  ASSERT_EQ(run_sql(file(), "UPDATE configuration SET canonical = " + quoted(configuration)), "");
+  ASSERT_EQ(run_sql(file(), "UPDATE configuration SET json = " + quoted(configuration)), "");
   const Kernel kernel(launcher()->get("matmul", problem(128)));
   ASSERT_NE(kernel.state()->answer, nullptr);
   EXPECT_EQ(kernel.state()->answer->configuration.at(1).second, LookupValue(hostile));  // the attack arrives
@@ -230,13 +230,18 @@ TEST_F(LauncherTest, ALauncherThatGoesEndsWhatIsPending) {
   chosen.background = true;
   auto core = launcher(chosen);
   const Kernel kernel(core->get("matmul", problem(128)));
-  LookupValues half = problem(128);
-  half.emplace_back("dtype", std::string("f16"));
+  while (!world_.at_gate) std::this_thread::yield();
+  const Kernel behind(core->get("matmul", problem(256)));  // its configuration waits for the first, get() does not
+  EXPECT_TRUE(behind.pending());
   std::thread opener([&] { gate.set_value(); });
   core.reset();
   opener.join();
   kernel.wait();
+  behind.wait();
   EXPECT_FALSE(kernel.pending());
+  if (behind.state()->name_expression == kDefault) {
+    EXPECT_NE(behind.note().find("the Launcher is gone"), std::string::npos) << behind.note();
+  }
   float c = 0, a = 0;
   kernel(nullptr, &c, &a, &a, std::int64_t{128});  // handles outlive the Launcher
   EXPECT_EQ(world_.launched.size(), 1U);

@@ -98,33 +98,33 @@ std::optional<StoredCubin> CubinStore::find(const SourceText& source, const Inst
   return indexed->cubin;
 }
 
-CompilerBackend& CubinStore::compiler() {
-  if (backend_ == nullptr) {
-    backend_ = how_.make();
-    const Hello hello = backend_->hello();
-    compiler_identity_ = hello.toolchain;
-    compiler_error_ = hello.error;
-  }
-  return *backend_;
+void CubinStore::open(Backend& backend) {
+  if (backend.compiler != nullptr) return;
+  backend.compiler = how_.make();
+  const Hello hello = backend.compiler->hello();
+  backend.identity = hello.toolchain;
+  backend.error = hello.error;
 }
 
-StoredCubin CubinStore::get(const SourceText& source, const Instantiation& instantiation, const std::string& arch) {
-  const std::lock_guard one_compile(compiling_);
+StoredCubin CubinStore::get(const SourceText& source, const Instantiation& instantiation, const std::string& arch, Lane lane) {
+  if (auto found = find(source, instantiation, arch)) return *found;  // without waiting for a compile of something else
+  Backend& backend = backends_.at(static_cast<std::size_t>(lane));
+  const std::lock_guard one_compile(backend.mutex);
   if (auto found = find(source, instantiation, arch)) return *found;
   const std::string key = key_of(source, instantiation, arch);
-  CompilerBackend& backend = compiler();
-  if (!compiler_error_.empty()) {
+  open(backend);
+  if (!backend.error.empty()) {
     const std::lock_guard lock(index_mutex_);
     auto indexed = find_indexed(key);
-    if (!indexed) throw EnvironmentError(fmt::format("{} is not in the cache and cannot be compiled: {}", instantiation.name_expression, compiler_error_));
-    indexed->cubin.note = fmt::format("the cubin was compiled by {}, which is not here any more: {}", indexed->compiler, compiler_error_);
+    if (!indexed) throw EnvironmentError(fmt::format("{} is not in the cache and cannot be compiled: {}", instantiation.name_expression, backend.error));
+    indexed->cubin.note = fmt::format("the cubin was compiled by {}, which is not here any more: {}", indexed->compiler, backend.error);
     return known_[key] = indexed->cubin;
   }
   CompileRequest request;
   request.source = source;
   request.instantiation = instantiation;
   request.arch = arch;
-  const CompileReply reply = backend.compile(request);
+  const CompileReply reply = backend.compiler->compile(request);
   StoredCubin cubin;
   cubin.outcome = reply.outcome;
   if (reply.outcome != Outcome::ok) cubin.message = reply.message;
@@ -134,16 +134,16 @@ StoredCubin CubinStore::get(const SourceText& source, const Instantiation& insta
   cubin.cached = reply.cached;
   cubin.compile_seconds = reply.seconds;
   const std::lock_guard lock(index_mutex_);
-  keep(key, cubin, reply);
+  keep(key, cubin, reply, backend.identity);
   return cubin;
 }
 
 // Into the index, and into memory, where it counts as cached from the next time on.
-void CubinStore::keep(const std::string& key, StoredCubin& cubin, const CompileReply& reply) {
+void CubinStore::keep(const std::string& key, StoredCubin& cubin, const CompileReply& reply, const std::string& compiler) {
   if (cubin.outcome == Outcome::ok) {
     const nlohmann::json metadata = {{"symbol", reply.symbol},
                                      {"resources", reply.resources.to_json()},
-                                     {"compiler", compiler_identity_},
+                                     {"compiler", compiler},
                                      {"made_by", file_identity(how_.file())}};
     cubin.path = index_.publish_file(key, reply.artifact, metadata).string();
   }

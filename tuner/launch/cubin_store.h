@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -46,8 +47,11 @@ class CubinStore {
 
   // From memory or the cache. Also what is known not to compile.
   std::optional<StoredCubin> find(const SourceText& source, const Instantiation& instantiation, const std::string& arch);
-  // The same, compiling if need be; one compile at a time. Throws EnvironmentError if there is neither a cubin nor a compiler.
-  StoredCubin get(const SourceText& source, const Instantiation& instantiation, const std::string& arch);
+  // Compiles are for a caller that waits, or for nobody in particular: neither kind stands in the way of the other.
+  enum class Lane { foreground, background };
+  // The same, compiling if need be; one compile at a time in each lane. Throws EnvironmentError if there is neither a cubin nor a
+  // compiler.
+  StoredCubin get(const SourceText& source, const Instantiation& instantiation, const std::string& arch, Lane lane);
 
  private:
   struct Indexed {
@@ -57,13 +61,17 @@ class CubinStore {
   };
   std::optional<Indexed> find_indexed(const std::string& key);
   std::optional<StoredCubin> find_known(const std::string& key);
-  void keep(const std::string& key, StoredCubin& cubin, const CompileReply& reply);
-  CompilerBackend& compiler();
+  // A compiler serves one thread at a time; each lane has its own.
+  struct Backend {
+    std::mutex mutex;  // before index_mutex_
+    std::unique_ptr<CompilerBackend> compiler;
+    std::string identity, error;
+  };
+  void open(Backend& backend);
+  void keep(const std::string& key, StoredCubin& cubin, const CompileReply& reply, const std::string& compiler);
 
   Compiler how_;
-  std::mutex compiling_;  // before index_mutex_
-  std::unique_ptr<CompilerBackend> backend_;
-  std::string compiler_identity_, compiler_error_;
+  std::array<Backend, 2> backends_;
 
   std::mutex index_mutex_;
   ArtifactCache index_;

@@ -78,7 +78,7 @@ LauncherCore::~LauncherCore() {
   jobs_changed_.notify_all();
   if (worker_.joinable()) worker_.join();
   for (const Job& job : abandoned) {
-    give_up(*job.slot, "the book's configuration was not compiled: the Launcher is gone; the preset default goes on running", job.number);
+    give_up(*job.slot, "the book's configuration was not compiled: the Launcher is gone; what ran so far goes on running", job.number);
   }
 }
 
@@ -95,7 +95,7 @@ Cubin LauncherCore::cubin(std::string_view kernel, const LookupValues& problem) 
   std::shared_ptr<Entry> entry = find(asked);
   if (entry == nullptr) entry = add(asked);
   Cubin cubin;
-  cubin.about = realise(*entry->kernel, choose_for(*entry, ask(entry->query)), false).about;
+  cubin.about = realise(*entry->kernel, choose_for(*entry, ask(entry->query)), Loading::no, Lane::foreground).about;
   cubin.bytes = read_text_file(cubin.about.cubin_path, std::size_t{1} << 30);
   return cubin;
 }
@@ -182,7 +182,7 @@ void LauncherCore::build(Entry& entry, const Reply& reply) {
     if (options_.background && choice.best) {
       build_in_background(entry, std::move(choice), number);
     } else {
-      install(*entry.slot, realise(*entry.kernel, choice, true), number);
+      install(*entry.slot, realise(*entry.kernel, choice, Loading::yes, Lane::foreground), number);
     }
   } catch (const std::exception& error) {
     if (entry.slot->current() == nullptr) throw;
@@ -194,7 +194,7 @@ void LauncherCore::build_in_background(Entry& entry, KernelChoice choice, std::u
   const LaunchPlan& best = *choice.best;
   const auto compiled = cubins_.find(entry.kernel->kernel, best.instantiation, best.about.architecture);
   if (compiled || !(choice.fallback || entry.slot->current() != nullptr)) {
-    install(*entry.slot, realise(*entry.kernel, choice, true), number);
+    install(*entry.slot, realise(*entry.kernel, choice, Loading::yes, Lane::foreground), number);
     return;
   }
   Realised meanwhile;
@@ -202,9 +202,9 @@ void LauncherCore::build_in_background(Entry& entry, KernelChoice choice, std::u
     meanwhile = {*current->about, current->loaded};
   } else {
     std::string obstacle;
-    auto realised = realise(*entry.kernel, *choice.fallback, true, obstacle);
+    auto realised = realise(*entry.kernel, *choice.fallback, Loading::yes, Lane::foreground, obstacle);
     if (!realised) {  // nothing to run meanwhile
-      install(*entry.slot, realise(*entry.kernel, choice, true), number);
+      install(*entry.slot, realise(*entry.kernel, choice, Loading::yes, Lane::foreground), number);
       return;
     }
     meanwhile = *std::move(realised);
@@ -214,12 +214,12 @@ void LauncherCore::build_in_background(Entry& entry, KernelChoice choice, std::u
   queue({entry.kernel, entry.slot, std::move(choice), number});
 }
 
-std::optional<LauncherCore::Realised> LauncherCore::realise(const KernelTemplate& kernel, const LaunchPlan& plan, bool loading,
-                                                            std::string& obstacle) {
-  return finish(plan, cubins_.get(kernel.kernel, plan.instantiation, plan.about.architecture), loading, obstacle);
+std::optional<LauncherCore::Realised> LauncherCore::realise(const KernelTemplate& kernel, const LaunchPlan& plan, Loading loading,
+                                                            Lane lane, std::string& obstacle) {
+  return finish(plan, cubins_.get(kernel.kernel, plan.instantiation, plan.about.architecture, lane), loading, obstacle);
 }
 
-std::optional<LauncherCore::Realised> LauncherCore::finish(const LaunchPlan& plan, const StoredCubin& cubin, bool loading,
+std::optional<LauncherCore::Realised> LauncherCore::finish(const LaunchPlan& plan, const StoredCubin& cubin, Loading loading,
                                                            std::string& obstacle) {
   if (cubin.outcome != Outcome::ok) {
     obstacle = fmt::format("{} ({})", outcome_name(cubin.outcome), cubin.message);
@@ -233,7 +233,7 @@ std::optional<LauncherCore::Realised> LauncherCore::finish(const LaunchPlan& pla
   about.cached = cubin.cached;
   about.compile_seconds = cubin.compile_seconds;
   if (!cubin.note.empty()) add_note(about.note, cubin.note);
-  if (loading) {
+  if (loading == Loading::yes) {
     try {
       realised.loaded = device_->load(cubin.path, cubin.symbol, plan.shape);
     } catch (const KernelRefused& refused) {
@@ -244,11 +244,11 @@ std::optional<LauncherCore::Realised> LauncherCore::finish(const LaunchPlan& pla
   return realised;
 }
 
-LauncherCore::Realised LauncherCore::realise(const KernelTemplate& kernel, const KernelChoice& choice, bool loading) {
+LauncherCore::Realised LauncherCore::realise(const KernelTemplate& kernel, const KernelChoice& choice, Loading loading, Lane lane) {
   std::string lost;
   if (choice.best) {
     try {
-      if (auto best = realise(kernel, *choice.best, loading, lost)) return *std::move(best);
+      if (auto best = realise(kernel, *choice.best, loading, lane, lost)) return *std::move(best);
     } catch (const EnvironmentError& error) {
       lost = error.what();  // no compiler: the preset may be in the cache
     }
@@ -256,7 +256,7 @@ LauncherCore::Realised LauncherCore::realise(const KernelTemplate& kernel, const
   }
   if (!choice.fallback) throw std::runtime_error(printable(fmt::format("{}; {}", lost, choice.fallback_obstacle)));
   std::string obstacle;
-  auto fallback = realise(kernel, *choice.fallback, loading, obstacle);
+  auto fallback = realise(kernel, *choice.fallback, loading, lane, obstacle);
   if (!fallback) {
     throw std::runtime_error(printable(fmt::format("kernel {}: the preset default cannot be used: {}{}{}", kernel.spec.name, obstacle,
                                                    lost.empty() ? "" : "; ", lost)));
@@ -297,7 +297,7 @@ void LauncherCore::work() {
       jobs_.pop_front();
     }
     try {
-      install(*job.slot, realise(*job.kernel, job.choice, true), job.number);
+      install(*job.slot, realise(*job.kernel, job.choice, Loading::yes, Lane::background), job.number);
     } catch (const std::exception& error) {
       give_up(*job.slot, error.what(), job.number);
     }

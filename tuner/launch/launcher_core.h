@@ -77,6 +77,8 @@ class LauncherCore {
     std::shared_ptr<const Answer> answer;
     std::string complaint;
   };
+  enum class Loading { no, yes };
+  using Lane = CubinStore::Lane;
   // A compiled plan; `loaded` only if that was asked for.
   struct Realised {
     CompiledKernel about;
@@ -99,10 +101,10 @@ class LauncherCore {
   void build_in_background(Entry& entry, KernelChoice choice, std::uint64_t number);
 
   // Compiles a plan (and loads it). Empty, with the reason, if another configuration has to do. Throws EnvironmentError, LaunchError.
-  std::optional<Realised> realise(const KernelTemplate& kernel, const LaunchPlan& plan, bool loading, std::string& obstacle);
-  std::optional<Realised> finish(const LaunchPlan& plan, const StoredCubin& cubin, bool loading, std::string& obstacle);
+  std::optional<Realised> realise(const KernelTemplate& kernel, const LaunchPlan& plan, Loading loading, Lane lane, std::string& obstacle);
+  std::optional<Realised> finish(const LaunchPlan& plan, const StoredCubin& cubin, Loading loading, std::string& obstacle);
   // The best of the choice, else the fallback with a note. Throws std::runtime_error if neither works.
-  Realised realise(const KernelTemplate& kernel, const KernelChoice& choice, bool loading);
+  Realised realise(const KernelTemplate& kernel, const KernelChoice& choice, Loading loading, Lane lane);
   static void install(KernelSlot& slot, Realised realised, std::uint64_t number);
   // What ran so far goes on running, with a note.
   static void give_up(KernelSlot& slot, const std::string& reason, std::uint64_t number);
