@@ -1,5 +1,5 @@
 # What applications install and link to launch: libtunebook_launch.so with all that it needs inside, the CUDA runtime included, and
-# nothing but <tunebook/launch.h> visible. In the package of db/package.cmake.
+# nothing but <tunebook/launch.h> visible. Joins the package of db/package.cmake.
 add_library(tunebook_launch_shared SHARED launcher.cc)
 target_compile_features(tunebook_launch_shared INTERFACE cxx_std_20)
 target_include_directories(tunebook_launch_shared
@@ -22,5 +22,7 @@ set_target_properties(tunebook_launch_shared PROPERTIES
   BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}" INSTALL_RPATH "$ORIGIN;${CUDAToolkit_LIBRARY_DIR}")
 target_link_options(tunebook_launch_shared PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/libtunebook_launch.map"
                     "LINKER:-Bsymbolic-functions")
-install(TARGETS tunebook_launch_shared EXPORT tunebookTargets COMPONENT library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/tunebook DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
+# `cmake --install BUILD --component launch`, beside the component `library`: find_package(tunebook) then gives tunebook::launch too.
+install(TARGETS tunebook_launch_shared EXPORT tunebookLaunchTargets COMPONENT launch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY include/tunebook DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT launch)
+install(EXPORT tunebookLaunchTargets NAMESPACE tunebook:: DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/tunebook" COMPONENT launch)
