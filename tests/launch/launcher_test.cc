@@ -1,3 +1,7 @@
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <future>
 #include <stdexcept>
 #include <string>

@@ -1,7 +1,10 @@
 // With the real NVRTC, without a GPU: the public classes as an application that only compiles uses them.
 
+#include <array>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 

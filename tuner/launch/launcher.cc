@@ -1,3 +1,5 @@
+#include <cstddef>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 

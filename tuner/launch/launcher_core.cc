@@ -1,5 +1,8 @@
 #include "launch/launcher_core.h"
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <stdexcept>
