@@ -7,9 +7,11 @@
 #include <tunebook/lookup.h>
 
 #include "cli/cli.h"
+#include "cli/explain_text.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/template_folder.h"
+#include "db/answer_json.h"
 #include "db/lookup_limits.h"
 #include "db/store.h"
 #include "session/device_listing.h"
@@ -18,9 +20,11 @@ namespace tunebook::cli {
 namespace {
 
 struct Options {
-  std::string kernel, shape, device, gpu, book, cache = "cold";
+  std::string kernel, shape, device, gpu, book, cache = "cold", objective = "time";
   std::vector<std::string> templates;
-  bool json = false;
+  double near_cap = kNearCap;
+  std::size_t most = 100;
+  bool explain = false, json = false;
 };
 
 LookupValues to_lookup(const NamedValues& values) {
@@ -71,17 +75,6 @@ DeviceKey asked_device(const Options& options) {
   return {};  // a machine that runs no kernels: any device's answer is better than none
 }
 
-nlohmann::ordered_json device_json(const DeviceKey& key) {
-  nlohmann::ordered_json json{{"kind", key.kind}};
-  if (!key.name.empty()) json["name"] = key.name;
-  if (key.compute_capability != 0) json["compute_capability"] = key.compute_capability;
-  if (!key.instruction_set.empty()) json["instruction_set"] = key.instruction_set;
-  if (key.sm_count != 0) json["sm_count"] = key.sm_count;
-  if (key.memory_gib != 0) json["memory_gib"] = key.memory_gib;
-  if (!key.host_compiler.empty()) json["host_compiler"] = key.host_compiler;
-  return json;
-}
-
 std::optional<KernelTemplate> template_if_present(const Options& options) {
   for (const TemplateEntry& entry : find_templates(template_search_path(options.templates))) {
     if (entry.name == options.kernel) return load_template(entry.folder);  // throws with the reason if it is broken
@@ -96,9 +89,12 @@ int run_best(const Options& options) {
   query.problem = to_lookup(kernel ? kernel->spec.parse_shape(options.shape) : parse_named_shape(options.kernel, options.shape));
   query.device = asked_device(options);
   query.method = options.cache;
+  query.objective = options.objective;
   if (kernel) query.kernel_hash = kernel->hash;
 
+  if (!(options.near_cap >= 0)) throw InputError("--near-cap: expected a distance, 0 or more, or inf");
   LookupOptions lookup_options;
+  lookup_options.near_cap = options.near_cap;
   if (kernel) lookup_options.spec_json = kernel->spec.to_json().dump();
   const std::filesystem::path book = default_book_path(options.book);
   if (!std::filesystem::exists(book)) {
@@ -107,15 +103,25 @@ int run_best(const Options& options) {
     lookup_options.no_book = true;
     fmt::print(stderr, "note: there is no book yet at {}; tunebook tune makes one\n", book.string());
   }
-  const std::shared_ptr<const Answer> answer = [&] {
-    try {
-      return Lookup(book.string(), lookup_options).best(query);
-    } catch (const std::invalid_argument& error) {  // the question fits no version of the kernel
-      throw InputError(error.what());
+  Explanation explanation;
+  try {
+    const Lookup lookup(book.string(), lookup_options);
+    if (options.explain) {
+      explanation = lookup.explain(query, options.most);
+    } else {
+      explanation.answer = lookup.best(query);
     }
-  }();
+  } catch (const std::invalid_argument& error) {  // the question fits no version of the kernel
+    throw InputError(error.what());
+  }
+  const std::shared_ptr<const Answer>& answer = explanation.answer;
   if (!answer) {
     if (!kernel) find_template(options.kernel, template_search_path(options.templates));  // names the nearest kernel, exit code 2
+    if (options.explain && options.json) {
+      print_json({{"kernel", options.kernel}, {"problem", to_json(query.problem)}, {"explanation", to_json(explanation)}});
+    } else if (options.explain) {
+      fmt::print("{}", explain_text(explanation));
+    }
     fmt::print(stderr, "no match: neither a winner nor a preset of {} fits {}\n", options.kernel,
                from_lookup(query.problem).display());
     return kNo;
@@ -126,7 +132,7 @@ int run_best(const Options& options) {
     match["tier"] = tier_name(answer->tier);
     match["distance"] = answer->distance;
     match["problem"] = answer->problem.empty() ? nlohmann::ordered_json(nullptr) : from_lookup(answer->problem).to_json();
-    match["device"] = answer->tier == Tier::preset_default ? nlohmann::ordered_json(nullptr) : device_json(answer->device);
+    match["device"] = answer->tier == Tier::preset_default ? nlohmann::ordered_json(nullptr) : to_json(answer->device);
     match["stale"] = stale_name(answer->stale);
     nlohmann::ordered_json json;
     json["kernel"] = options.kernel;
@@ -134,15 +140,19 @@ int run_best(const Options& options) {
     json["configuration"] = from_lookup(answer->configuration).to_json();
     json["match"] = match;
     json["median_us"] = median_us ? nlohmann::ordered_json(*median_us) : nlohmann::ordered_json(nullptr);
+    if (options.explain) json["explanation"] = to_json(explanation);
     print_json(json);
     return kDone;
   }
   fmt::print("{}\n", from_lookup(answer->configuration).display());
+  if (options.explain) fmt::print("\n{}", explain_text(explanation));
   if (answer->tier == Tier::preset_default) {
     fmt::print(stderr, "match: default (the template's preset; never tuned for this problem and device: tunebook tune {} --shape {})\n",
                options.kernel, options.shape);
   } else {
-    fmt::print(stderr, "match: {}, {}, tuned on {} ({}), session {}, stale: {}\n", tier_name(answer->tier),
+    const std::string distance = answer->distance == 0 ? "" : fmt::format(" (distance {:.2f} from {})", answer->distance,
+                                                                          from_lookup(answer->problem).display());
+    fmt::print(stderr, "match: {}{}, {}, tuned on {} ({}), session {}, stale: {}\n", tier_name(answer->tier), distance,
                median_us ? format_time_us(*median_us) : "no time", answer->device.name, answer->tuned_at_utc, answer->session,
                stale_name(answer->stale));
   }
@@ -160,10 +170,16 @@ void add_best(CLI::App& app, Invocation& invocation) {
   verb->add_option("--gpu", options->gpu, "Ask for a device by name, e.g. 'NVIDIA H200'")->excludes("--device");
   verb->add_option("--cache", options->cache, "cold or warm: how the time was taken")
       ->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();
+  verb->add_option("--objective", options->objective, "time or energy: what the winner was chosen for")
+      ->check(CLI::IsMember({"time", "energy"}))->capture_default_str();
+  verb->add_option("--near-cap", options->near_cap, "Where `near` ends: a distance of log2 of the sizes, 0 or more; inf: nowhere")
+      ->capture_default_str();
+  verb->add_flag("--explain", options->explain, "Also the candidates considered, tier by tier, and why each was passed over");
+  verb->add_option("--most", options->most, "With --explain: at most so many candidates")->needs("--explain")->capture_default_str();
   add_book_option(*verb, options->book);
   add_templates_option(*verb, options->templates);
   add_json_option(*verb, options->json);
-  verb->footer("Example:  tunebook best matmul --shape 512,512,512 --json\nExit code 3: no match.");
+  verb->footer("Example:  tunebook best matmul --shape 512,512,512 --json\n          tunebook best matmul --shape 500,500,500 --explain\nExit code 3: no match.");
   verb->callback([options, &invocation] { invocation.exit_code = run_best(*options); });
 }
 

@@ -1,0 +1,399 @@
+#include "db/export_header.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/expression_compiler.h"
+#include "core/json_text.h"
+#include "core/spec.h"
+#include "db/book_reader.h"
+#include "db/encoding.h"
+#include "db/frozen_runtime.h"
+#include "db/lookup_kernel.h"
+#include "db/lookup_limits.h"
+#include "db/lookup_rows.h"
+
+namespace tunebook {
+namespace {
+
+// A text as a std::string_view of a literal. All but letters, digits and what can mean nothing in a literal is escaped, in octal,
+// which ends after three digits.
+std::string literal(std::string_view text) {
+  constexpr std::string_view kPlain = " _.,:;+-*/=()[]<>#@";
+  std::string out = "{\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte < 128 && (std::isalnum(byte) != 0 || kPlain.find(c) != std::string_view::npos);
+    if (plain) {
+      out += c;
+    } else {
+      out += fmt::format("\\{:03o}", byte);
+    }
+  }
+  return out + fmt::format("\", {}}}", text.size());
+}
+
+std::string integer(std::int64_t value) {
+  // The least integer has no literal of its own.
+  return value == std::numeric_limits<std::int64_t>::min() ? "INT64_MIN" : fmt::format("{}", value);
+}
+
+// To the last bit.
+std::string real(double value) {
+  return std::isfinite(value) ? fmt::format("{:a}", value) : std::string("std::numeric_limits<double>::quiet_NaN()");
+}
+
+// Elements of one table, each once if `add` finds it again.
+class Table {
+ public:
+  Table(std::string type, std::string name) : type_(std::move(type)), name_(std::move(name)) {}
+  std::size_t size() const { return rows_.size(); }
+  void add(std::string row) { rows_.push_back(std::move(row)); }
+  // The index range of the rows, which may be found where they already are.
+  std::string add_range(const std::vector<std::string>& rows) {
+    std::string key;
+    for (const std::string& row : rows) {
+      key += row + "\n";
+    }
+    const auto [known, added] = ranges_.try_emplace(key, rows_.size());
+    if (added) {
+      rows_.insert(rows_.end(), rows.begin(), rows.end());
+    }
+    return fmt::format("{{{}, {}}}", known->second, rows.size());
+  }
+  std::string name() const { return fmt::format("{{k{}, {}}}", name_, rows_.size()); }
+  std::string text() const {
+    // A table has at least one element, for C++ has no empty arrays.
+    std::string out = fmt::format("inline constexpr {} k{}[] = {{\n", type_, name_);
+    for (const std::string& row : rows_) {
+      out += "  " + row + ",\n";
+    }
+    return out + (rows_.empty() ? "  {}\n};\n" : "};\n");
+  }
+
+ private:
+  std::string type_, name_;
+  std::vector<std::string> rows_;
+  std::map<std::string, std::size_t> ranges_;
+};
+
+std::string value_text(const Value& value) {
+  if (const auto* number = std::get_if<std::int64_t>(&value)) {
+    return fmt::format("Value(std::int64_t{{{}}})", integer(*number));
+  }
+  if (const auto* truth = std::get_if<bool>(&value)) {
+    return *truth ? "Value(true)" : "Value(false)";
+  }
+  return fmt::format("Value(std::string_view{})", literal(std::get<std::string>(value)));
+}
+
+std::string limits_text(const DeviceLimits& limits) {
+  const auto three = [](const std::array<std::int64_t, 3>& extents) {
+    return fmt::format("{{{}, {}, {}}}", integer(extents[0]), integer(extents[1]), integer(extents[2]));
+  };
+  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", integer(limits.max_threads_per_block), three(limits.max_block),
+                     three(limits.max_grid), integer(limits.shared_bytes_per_block), integer(limits.shared_bytes_per_block_optin),
+                     integer(limits.shared_bytes_per_sm), integer(limits.registers_per_block), integer(limits.registers_per_sm),
+                     integer(limits.max_threads_per_sm), integer(limits.warp_size), integer(limits.l2_bytes));
+}
+
+class HeaderWriter {
+ public:
+  explicit HeaderWriter(std::string name_space) : name_space_(std::move(name_space)) {
+    // Wherever the limits change with the compute capability.
+    std::optional<DeviceLimits> last;
+    constexpr int kMostComputeCapability = 1000;
+    for (int capability = 0; capability <= kMostComputeCapability; ++capability) {
+      const DeviceLimits limits = limits_of_compute_capability(capability);
+      if (!last || limits != *last) {
+        architectures_.add(fmt::format("{{{}, {}}}", capability, limits_text(limits)));
+        last = limits;
+      }
+    }
+  }
+
+  void add_devices(const std::vector<KnownDevice>& devices) {
+    for (const KnownDevice& known : devices) {
+      const Device& device = known.device;
+      device_index_.emplace(known.row, device_index_.size());
+      devices_.add(fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}}}", literal(device.kind), literal(device.name), device.compute_capability,
+                               literal(device.instruction_set), integer(device.sm_count), integer(device.memory_gib),
+                               literal(device.host_compiler), limits_text(device.limits)));
+    }
+  }
+
+  void add_kernel(const std::string& name, const std::vector<KernelVersion>& versions,
+                  const std::vector<std::shared_ptr<const DeviceRows>>& rows) {
+    const std::size_t first_version = versions_.size();
+    for (const KernelVersion& version : versions) {
+      versions_.add(version_text(version));
+    }
+    const std::size_t first_row = rows_.size();
+    for (const std::shared_ptr<const DeviceRows>& of_device : rows) {
+      for (const DeviceRows::Row& row : of_device->rows()) {
+        add_row(versions[row.version], *of_device, row);
+      }
+    }
+    kernels_.add(fmt::format("{{{}, {{{}, {}}}, {{{}, {}}}}}", literal(name), first_version, versions.size(), first_row,
+                             rows_.size() - first_row));
+  }
+
+  std::string text(HeaderSummary& summary) const {
+    summary.kernels = static_cast<std::int64_t>(kernels_.size());
+    summary.devices = static_cast<std::int64_t>(devices_.size());
+    summary.winners = static_cast<std::int64_t>(rows_.size());
+    std::string out =
+        "// A frozen book of Tunebook: the winners and the rules of the lookup, written by `tunebook export --format header`.\n"
+        "// C++17, the standard library only; gcc, clang or nvcc on a 64-bit system. Do not edit: export again.\n"
+        "#pragma once\n\n"
+        "#include <algorithm>\n#include <charconv>\n#include <cmath>\n#include <cstddef>\n#include <cstdint>\n#include <limits>\n"
+        "#include <optional>\n#include <stdexcept>\n#include <string>\n#include <string_view>\n#include <system_error>\n"
+        "#include <type_traits>\n#include <utility>\n#include <vector>\n\n";
+    out += fmt::format("namespace {} {{\n\n{}{}\nnamespace detail {{\n\n", name_space_, kFrozenExpressions, kFrozenQuestion);
+    for (const Table* const table : {&values_, &texts_, &dimensions_, &constants_, &code_, &expressions_, &needs_, &architectures_,
+                                     &devices_, &versions_, &rows_, &kernels_}) {
+      out += table->text();
+    }
+    out += fmt::format("inline constexpr Book kBook = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};\n\n}}  // namespace detail\n\n",
+                       kernels_.name(), versions_.name(), rows_.name(), devices_.name(), dimensions_.name(), texts_.name(), values_.name(),
+                       expressions_.name(), code_.name(), constants_.name(), needs_.name(), architectures_.name());
+    out += "// The best configuration that the book knows, and how it matched; nothing if neither a winner nor a preset fits. Throws\n"
+           "// std::invalid_argument for a query without a kernel, or whose problem fits no version of it. `near_cap`: where the tier near ends.\n"
+           "inline std::optional<Answer> best(const Query& query, double near_cap = 2.0) {\n"
+           "  return detail::best(detail::kBook, query, near_cap);\n}\n\n";
+    out += fmt::format("}}  // namespace {}\n", name_space_);
+    return out;
+  }
+
+ private:
+  std::string named_values(const NamedValues& values) {
+    std::vector<std::string> rows;
+    for (const auto& [name, value] : values.items()) {
+      rows.push_back(fmt::format("{{{}, {}}}", literal(name), value_text(value)));
+    }
+    return values_.add_range(rows);
+  }
+
+  std::string constant(const Scalar& scalar) {
+    constexpr const char* kKinds[] = {"unset", "integer", "boolean", "rational"};
+    if (scalar.kind == Scalar::Kind::text) {
+      return fmt::format("{{Scalar::Kind::text, 0, 1, {}}}", literal(*scalar.s));
+    }
+    if (scalar.kind == Scalar::Kind::real) {
+      throw InputError("export: a constraint with a real number cannot be written into a header");
+    }
+    return fmt::format("{{Scalar::Kind::{}, {}, {}, {{}}}}", kKinds[static_cast<std::size_t>(scalar.kind)], integer(scalar.a), integer(scalar.b));
+  }
+
+  std::string code(const KernelSpec& spec, const Expression& expression) {
+    if (expression.empty()) {
+      return "{0, 0}";
+    }
+    const ExpressionProgram program = compile_expression(expression.text(), spec.names, Expression::Mode::integer);
+    const std::size_t first_constant = constants_.size();
+    for (const Scalar& scalar : program.constants) {
+      constants_.add(constant(scalar));
+    }
+    std::vector<std::string> rows;
+    for (const Instruction& one : program.code) {
+      const std::int64_t operand = one.operand + (one.source == Instruction::Source::constant ? static_cast<std::int64_t>(first_constant) : 0);
+      rows.push_back(fmt::format("{{Op({}), Op({}), Source({}), {}, {}}}", static_cast<int>(one.operation), static_cast<int>(one.comparison),
+                                 static_cast<int>(one.source), operand, one.jump));
+    }
+    return code_.add_range(rows);
+  }
+
+  std::string dimension_text(const Dimension& dimension) {
+    std::vector<std::string> values;
+    for (const std::string& value : dimension.values) {
+      values.push_back(literal(value));
+    }
+    const auto* const fallback = std::get_if<std::string>(&dimension.default_value);
+    return fmt::format("{{{}, {}, {}, {}}}", literal(dimension.name), dimension.categorical, texts_.add_range(values),
+                       literal(fallback != nullptr ? *fallback : ""));
+  }
+
+  std::string needs_text(const KernelVersion& version) {
+    std::vector<std::string> rows;
+    for (const PresetNeeds& needs : version.preset_needs) {
+      const auto device = device_index_.find(needs.device_row);
+      rows.push_back(fmt::format("{{{}, {}, {}}}", device == device_index_.end() ? -1 : static_cast<std::int64_t>(device->second),
+                                 needs.registers.value_or(-1), needs.shared_bytes.value_or(-1)));
+    }
+    return needs_.add_range(rows);
+  }
+
+  std::string version_text(const KernelVersion& version) {
+    if (version.spec == nullptr) {
+      return fmt::format("{{{}, false, {{}}, 0, 0, {{}}, {{}}, {{}}, {{}}, false, {{}}, {{}}}}", literal(version.hash));
+    }
+    const KernelSpec& spec = *version.spec;
+    std::vector<std::string> dimensions, constraints;
+    for (const Dimension& dimension : spec.dimensions) {
+      dimensions.push_back(dimension_text(dimension));
+    }
+    for (const Expression& constraint : spec.constraints) {
+      constraints.push_back(code(spec, constraint));
+    }
+    const Launch& launch = spec.launch;
+    const auto three = [&](const std::array<Expression, 3>& extents) {
+      return fmt::format("{{{}, {}, {}}}", code(spec, extents[0]), code(spec, extents[1]), code(spec, extents[2]));
+    };
+    const Configuration* const preset = spec.find_preset("default");
+    std::optional<Configuration> usable = preset == nullptr ? std::nullopt : declared(spec, *preset);
+    return fmt::format("{{{}, true, {}, {}, {}, {}, {{{}, {}, {}, {}}}, {}, {}, {}, {}, {}}}", literal(version.hash),
+                       dimensions_.add_range(dimensions), spec.parameters.size(), spec.names.size(), expressions_.add_range(constraints),
+                       three(launch.block), three(launch.grid), code(spec, launch.shared_bytes), code(spec, launch.static_shared_bytes),
+                       code(spec, spec.arch), code(spec, spec.cpu), usable.has_value(), usable ? named_values(*usable) : "{}",
+                       needs_text(version));
+  }
+
+  // The configuration in declared order; nothing if it is none of the declaration, which the lookup would pass over.
+  static std::optional<Configuration> declared(const KernelSpec& spec, const Configuration& configuration) {
+    try {
+      spec.check_configuration(configuration, "configuration");
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
+    Configuration ordered;
+    for (const Parameter& parameter : spec.parameters) {
+      ordered.set(parameter.name, configuration.at(parameter.name));
+    }
+    return ordered;
+  }
+
+  void add_row(const KernelVersion& version, const DeviceRows& rows, const DeviceRows::Row& row) {
+    std::vector<std::string> dimensions;
+    if (version.spec != nullptr) {
+      for (const Dimension& dimension : version.spec->dimensions) {
+        dimensions.push_back(dimension.name);
+      }
+    }
+    std::optional<Configuration> configuration;
+    Problem problem;
+    try {
+      problem = read_values(std::string(rows.text(row.problem)), dimensions, "problem in the book");
+      configuration = read_values(std::string(rows.configuration(row)), version.parameter_order, "configuration in the book");
+    } catch (const InputError&) {
+      return;  // what this program cannot read is no answer
+    }
+    if (version.spec != nullptr) {
+      configuration = declared(*version.spec, *configuration);
+    }
+    if (!configuration) {
+      return;
+    }
+    rows_.add(fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", row.version, device_index_.at(rows.device().row),
+                          literal(rows.name(row.objective)), literal(rows.name(row.method)), literal(rows.text(row.session)),
+                          literal(rows.text(row.finished_utc)), literal(rows.text(row.problem)), named_values(problem),
+                          named_values(*configuration), real(row.median_us), real(row.ci_low_us), real(row.ci_high_us),
+                          row.registers.value_or(-1), row.shared_bytes.value_or(-1)));
+  }
+
+  std::string name_space_;
+  std::map<std::int64_t, std::size_t> device_index_;
+  Table values_{"NamedValue", "Values"}, texts_{"std::string_view", "Texts"}, dimensions_{"Dimension", "Dimensions"},
+      constants_{"Scalar", "Constants"}, code_{"Instruction", "Code"}, expressions_{"Range", "Expressions"},
+      needs_{"PresetNeeds", "PresetNeeds"}, architectures_{"ArchitectureLimits", "Architectures"}, devices_{"Device", "Devices"},
+      versions_{"Version", "Versions"}, rows_{"Row", "Rows"}, kernels_{"Kernel", "Kernels"};
+};
+
+void check_namespace(const std::string& name) {
+  bool good = !name.empty();
+  std::size_t start = 0;
+  while (good && start <= name.size()) {
+    const std::size_t end = std::min(name.find("::", start), name.size());
+    const std::string part = name.substr(start, end - start);
+    const bool word = std::all_of(part.begin(), part.end(), [](unsigned char c) { return c < 128 && (std::isalnum(c) != 0 || c == '_'); });
+    // Names with two underscores, or one and a capital letter, are the compiler's.
+    good = word && !part.empty() && std::isdigit(static_cast<unsigned char>(part[0])) == 0 && part.find("__") == std::string::npos &&
+           !(part[0] == '_');
+    start = end + 2;
+  }
+  if (!good) {
+    throw InputError(fmt::format("--namespace: '{}' is no C++ namespace; expected a name such as app::tuned", name));
+  }
+}
+
+std::vector<std::string> kernels_to_write(sqlite::Database& book, const std::vector<std::string>& asked) {
+  std::vector<std::string> known;
+  sqlite::Statement select(book, "SELECT DISTINCT name FROM kernel ORDER BY name");
+  sqlite::Statement::Run row = select.run();
+  while (row.next()) {
+    known.push_back(row.text(0));
+  }
+  if (asked.empty()) {
+    return known;
+  }
+  std::vector<std::string> chosen;
+  for (const std::string& name : asked) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      const std::string near = nearest_word(name, known);
+      throw InputError(fmt::format("export: the book has no kernel '{}'{}", name, near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+    }
+    if (std::find(chosen.begin(), chosen.end(), name) == chosen.end()) {
+      chosen.push_back(name);
+    }
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::string header_of_book(const std::filesystem::path& path, const HeaderOptions& options, HeaderSummary& summary) {
+  check_namespace(options.name_space);
+  BookReader reader(path);
+  return reader.read([&](sqlite::Database& book) {
+    HeaderWriter writer(options.name_space);
+    SpecCache specs;
+    const std::vector<KnownDevice> devices = read_devices(book);
+    writer.add_devices(devices);
+    for (const std::string& name : kernels_to_write(book, options.kernels)) {
+      const std::vector<KernelVersion> versions = kernel_versions(book, reader.version(), specs, name, {});
+      std::vector<std::shared_ptr<const DeviceRows>> rows;
+      for (const KnownDevice& device : devices) {
+        rows.push_back(DeviceRows::read(book, versions, {&device, nullptr}));
+      }
+      writer.add_kernel(name, versions, rows);
+    }
+    return writer.text(summary);
+  });
+}
+
+HeaderSummary export_header(const std::filesystem::path& book, const std::filesystem::path& output, const HeaderOptions& options) {
+  HeaderSummary summary;
+  const std::string text = header_of_book(book, options, summary);
+  summary.bytes = static_cast<std::int64_t>(text.size());
+  const std::filesystem::path fresh = output.string() + fmt::format(".new-{}", getpid());
+  std::error_code error;
+  {
+    std::ofstream file(fresh, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) {
+      std::filesystem::remove(fresh, error);
+      throw InputError(fmt::format("{}: cannot be written; does the folder exist, and is there room?", output.string()));
+    }
+  }
+  std::filesystem::rename(fresh, output, error);
+  if (error) {
+    const std::string reason = error.message();
+    std::filesystem::remove(fresh, error);
+    throw InputError(fmt::format("{}: {}", output.string(), reason));
+  }
+  return summary;
+}
+
+}  // namespace tunebook
