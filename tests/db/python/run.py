@@ -1,6 +1,6 @@
 """Runs the Python module's tests. Exit code 77: skipped, with the reason.
 
-run.py unit     unit tests, from the source folder
+run.py unit     unit tests and the README's example, from the source folder
 run.py install  in a fresh virtual environment: pip install, unit tests and the README's example on what was installed
 run.py types    mypy --strict, from a fresh virtual environment
 """
@@ -77,7 +77,9 @@ def main():
     )
     with tempfile.TemporaryDirectory() as folder:
         if options.what == "unit":
-            unit_tests(sys.executable, dict(environment, PYTHONPATH=str(PACKAGE)), folder)
+            environment["PYTHONPATH"] = str(PACKAGE)
+            unit_tests(sys.executable, environment, folder)
+            readme_example(sys.executable, environment, folder, options.book)
             return
         python = fresh_environment(os.path.join(folder, "environment"))
         if options.what == "types":
