@@ -87,7 +87,7 @@ TEST_F(Runner, VerifiesAndTimesAnInPlaceKernel) {
   EXPECT_LE(reply.timing->samples_us.size(), 9u);
   EXPECT_GT(*std::min_element(reply.timing->samples_us.begin(), reply.timing->samples_us.end()), 0);
   EXPECT_TRUE(reply.timing->method.starts_with("cold/"));
-  EXPECT_EQ(stages_, (std::vector<std::string>{"load", "verify n=4096", "load", "verify n=4096", "time"}));
+  EXPECT_EQ(stages_, (std::vector<std::string>{"load", "verify n=4096", "load", "verify n=4096", "time", "verify after timing"}));
 }
 
 TEST_F(Runner, SlowCandidatesAreAbandonedWithWhatWasMeasured) {

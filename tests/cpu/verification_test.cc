@@ -73,6 +73,45 @@ class CpuVerification : public testing::Test {
   CpuRunner runner_{2};
 };
 
+// ---- what a kernel keeps from launch to launch
+
+constexpr const char* kCounting = R"(
+__device__ unsigned tickets;
+__device__ unsigned launches_before() {  // this one
+  __shared__ unsigned ticket;
+  if (threadIdx.x == 0) ticket = atomicAdd(&tickets, 1u);
+  __syncthreads();
+  return ticket / gridDim.x;
+}
+__device__ int index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+__global__ void copy(float* y, const float* x) { y[index()] = x[index()]; }
+__global__ void counts(float* y, const float* x) { y[index()] = launches_before() < 1000 ? x[index()] : 0; }
+__global__ void stops(float* y, const float* x) { if (launches_before() < 4) y[index()] = x[index()]; }
+__global__ void spoils_its_input(float* y, float* x) {
+  y[index()] = x[index()];
+  if (launches_before() == 4) x[index()] = 0;
+}
+)";
+
+class Counting : public CpuVerification {
+ protected:
+  void SetUp() override {
+    set_up(kCounting, "copy", {buffer("y", DType::f32, Access::out), buffer("x", DType::f32, Access::in, Fill::Kind::uniform, 1, 2)});
+  }
+};
+
+TEST_F(Counting, WhoStopsWorkingWhenTimedIsWrong) {
+  const RunReply reply = time(launch("stops"));
+  EXPECT_EQ(reply.outcome, Outcome::wrong_result);
+  EXPECT_TRUE(reply.message.starts_with("right at first, but not after it was timed: n=4096: y[0] is nan")) << reply.message;
+  EXPECT_FALSE(reply.timing);
+  EXPECT_EQ(time(launch("spoils_its_input")).outcome, Outcome::wrong_result);
+  const RunReply good = time(launch("counts"));  // what the others left was made good
+  EXPECT_EQ(good.outcome, Outcome::ok) << good.message;
+  EXPECT_EQ(good.verification.problems, 1);
+  EXPECT_EQ(good.timing->samples_us.size(), 8U);
+}
+
 // ---- in place
 
 // y[i] starts as 3 + 2 i. "strict" ends the trial by a trap when it starts from anything else.

@@ -48,7 +48,9 @@ class CpuRunner : public RunnerBackend {
   double launch_once(Candidate& candidate, std::optional<std::uint8_t> shared_poison = std::nullopt);
   double timed_sample(Candidate& candidate, CacheMode cache);
   void prepare_problem(const ProblemSetup& setup, const StageCallback& stage);
-  void verify(Candidate& candidate, Verification& verification);
+  // Runs that start from different garbage must all be right, and equal. `runs`: 1 or 2.
+  void verify(Candidate& candidate, Verification& verification, int runs);
+  void verify_after_timing(Candidate& candidate, Verification& verification);
   Timing time(Candidate& candidate, const TimingPlan& plan, bool warm, const StageCallback& stage);
   void refuse_if_unusable() const;
   Resources resources_of(const Candidate& candidate) const;

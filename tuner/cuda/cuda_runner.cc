@@ -189,19 +189,39 @@ class CudaRunner : public RunnerBackend {
       reply.verification.max_error = std::max(reply.verification.max_error, verdict.max_error);
       if (verdict.outcome == Outcome::ok) ++reply.verification.problems;
     }
-    if (reply.outcome != Outcome::ok) {
-      // A wild write may have hit the buffers of any problem; the next candidate must not be blamed for it.
-      stage("repair");
-      for (const auto& [number, buffers] : problems_) buffers->repair();
-    }
+    if (reply.outcome != Outcome::ok) repair(stage);
     reply.verification.seconds = seconds_since(start);
     return reply.outcome == Outcome::ok;
+  }
+
+  // A wild write may have hit the buffers of any problem; the next candidate must not be blamed for it.
+  void repair(const StageCallback& stage) {
+    stage("repair");
+    for (const auto& [number, buffers] : problems_) buffers->repair();
+  }
+
+  // What a kernel keeps in its own memory from launch to launch may have spoiled it.
+  void verify_after_timing(ProblemBuffers& buffers, const PreparedLaunches& launches, const StageCallback& stage, RunReply& reply) {
+    const auto start = std::chrono::steady_clock::now();
+    stage("verify after timing");
+    const Verdict verdict = buffers.verify_once(launches);
+    if (verdict.outcome != Outcome::ok) {
+      reply.outcome = verdict.outcome;
+      reply.message = fmt::format("right at first, but not after it was timed: {}", verdict.message);
+      reply.timing.reset();
+      repair(stage);
+    }
+    reply.verification.seconds += seconds_since(start);
   }
 
   void time(const RunRequest& request, const PreparedLaunches& launches, const StageCallback& stage, RunReply& reply) {
     const Sampler::Candidate candidate{&problem(request.time->problem), &launches, request.time->restore};
     reply.timing = sampler().measure(candidate, request.timing, [&] { stage("time"); });
-    if (reply.timing->abandoned) reply.outcome = Outcome::abandoned;
+    if (reply.timing->abandoned) {
+      reply.outcome = Outcome::abandoned;
+    } else if (!request.verify.empty()) {
+      verify_after_timing(*candidate.problem, launches, stage, reply);
+    }
   }
 
   // Made when first needed: the start of the process is not delayed by it.

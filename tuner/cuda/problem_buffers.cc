@@ -216,13 +216,23 @@ Verdict ProblemBuffers::verify(const PreparedLaunches& launches, bool nondetermi
     poison(run, kPoison[run]);
     launch_on(launches, run);
   }
+  return judge(kRunB, nondeterministic);
+}
+
+Verdict ProblemBuffers::verify_once(const PreparedLaunches& launches) {
+  poison(kRunA, kPoison[kRunA]);
+  launch_on(launches, kRunA);
+  return judge(kRunA, true);
+}
+
+Verdict ProblemBuffers::judge(Slot second, bool nondeterministic) {
   queue_checks();
   auto* results = static_cast<CheckResult*>(checks_.get());
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     const Bound& bound = arguments_[i];
     if (!bound.is_output()) continue;
     queue_compare(bound.setup.dtype,
-                  {bound.pointers[kRunA], bound.pointers[kRunB], bound.pointers[kReference], count_of(bound.setup), bound.setup.rel,
+                  {bound.pointers[kRunA], bound.pointers[second], bound.pointers[kReference], count_of(bound.setup), bound.setup.rel,
                    bound.setup.abs, !nondeterministic},
                   results + i, stream_);
   }

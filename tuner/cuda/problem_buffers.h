@@ -40,6 +40,8 @@ class ProblemBuffers {
   const std::string& display() const { return setup_.display; }
   // Two runs from differently poisoned outputs, and all checks; one synchronisation. Throws CudaError.
   Verdict verify(const PreparedLaunches& launches, bool nondeterministic);
+  // One run from poisoned outputs, and all checks. Throws CudaError.
+  Verdict verify_once(const PreparedLaunches& launches);
 
   // Timing works on sets of buffers with the same inputs: number 0 is that of run 0, the others are copies, made when first asked for.
   // Tries to have `wanted` sets (at least 1); returns how many there are, fewer where memory is short. Throws CudaError.
@@ -78,6 +80,8 @@ class ProblemBuffers {
   std::vector<BufferCopies::Source> copy_sources() const;
   void queue_checks();
   void fetch_checks();
+  // What was run on slots kRunA and `second`, which may be the same.
+  Verdict judge(Slot second, bool nondeterministic);
   std::uint64_t reference_checksum();
   std::vector<std::string> guard_violations() const;
   std::vector<std::string> modified_inputs() const;
