@@ -125,6 +125,16 @@ TEST_F(TemplateFolder, ABrokenTemplateDoesNotHideTheOthers) {
   EXPECT_THROW(find_template("three", {root_ / "a"}), InputError);
 }
 
+TEST_F(TemplateFolder, ABrokenTemplateHidesThatOfALaterPlace) {
+  write_template("a/copy", "one");
+  write("a/copy/kernel.json", R"({"kernel": "one"})");
+  write_template("b/one", "one");
+  EXPECT_THROW(find_template("one", {root_ / "a", root_ / "b"}), InputError);
+  EXPECT_EQ(find_template("one", {root_ / "b", root_ / "a"}).folder, root_ / "b/one");
+  write_template("a/works", "one");
+  EXPECT_EQ(find_template("one", {root_ / "a", root_ / "b"}).folder, root_ / "a/works");
+}
+
 TEST_F(TemplateFolder, TheFirstOnThePathWins) {
   write_template("a/one", "one");
   write_template("b/uno", "one");

@@ -216,12 +216,15 @@ std::vector<fs::path> template_search_path(const std::vector<std::string>& from_
 std::vector<TemplateEntry> find_templates(const std::vector<fs::path>& search_path) {
   std::map<std::string, TemplateEntry> found;
   for (const fs::path& place : search_path) {
+    std::map<std::string, TemplateEntry> here;
     for (const fs::path& folder : template_folders(place)) {
       TemplateEntry entry = inspect(folder);
-      const auto [at, is_new] = found.try_emplace(entry.name, entry);
-      // A later one that works is of more use than an earlier one that does not; the error is still seen by `check`.
+      const auto [at, is_new] = here.try_emplace(entry.name, entry);
+      // Of two in one place that works which does.
       if (!is_new && !at->second.error.empty() && entry.error.empty()) at->second = std::move(entry);
     }
+    // A broken one hides those of later places: whoever made it means it, and must not get another one's results.
+    found.merge(here);
   }
   std::vector<TemplateEntry> entries;
   for (auto& [name, entry] : found) entries.push_back(std::move(entry));
