@@ -1,6 +1,8 @@
 #include "session/verification_plan.h"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -73,6 +75,11 @@ std::vector<ArgumentSetup> VerificationPlan::evaluate_arguments(const Entry& ent
           field = "tolerance";
           setup.rel = tolerance->second.rel.evaluate_real(entry.scope);
           setup.abs = tolerance->second.abs.evaluate_real(entry.scope);
+          for (const auto& [bound, value] : {std::pair(&tolerance->second.rel, setup.rel), std::pair(&tolerance->second.abs, setup.abs)}) {
+            if (value >= 0 && std::isfinite(value)) continue;
+            throw InputError(fmt::format("{}: `{}` gives {:g} for {}; expected a number of at least 0", place(spec, argument, field), bound->text(),
+                                         value, entry.problem.display()));
+          }
         }
       }
     } catch (const ExpressionError& error) {
@@ -103,11 +110,12 @@ ProblemLaunch VerificationPlan::Candidate::Applicable::with(const CompileReply& 
   return {problem, {{compiled.artifact, compiled.symbol, launch}}, nondeterministic, restore};
 }
 
-bool VerificationPlan::holds(const Expression& expression, const KernelSpec::Scope& scope, const char* key) const {
+bool VerificationPlan::holds(const Expression& expression, const KernelSpec::Scope& scope, const char* key, const std::string& of_what) const {
   try {
     return expression.evaluate_bool(scope);
   } catch (const ExpressionError& error) {
-    throw InputError(fmt::format("kernel {}: /{}: column {}: {}", kernel_.spec.name, key, error.column, error.what()));
+    throw InputError(fmt::format("kernel {}: /{}: `{}`: column {}: {} (for {})", kernel_.spec.name, key, expression.text(), error.column,
+                                 error.what(), of_what));
   }
 }
 
@@ -163,8 +171,9 @@ VerificationPlan::Candidate VerificationPlan::candidate(const Configuration& con
       candidate.static_shared_bytes = static_shared;
     }
     VerificationPlan::Candidate::Applicable applicable{static_cast<std::int64_t>(i), launch};
-    applicable.nondeterministic = !spec.nondeterministic.empty() && holds(spec.nondeterministic, scope, "nondeterministic");
-    applicable.restore = has_inout_ && (spec.restore.empty() || holds(spec.restore, scope, "restore"));
+    const std::string of_what = configuration.display() + " on " + problems_[i].problem.display();
+    applicable.nondeterministic = !spec.nondeterministic.empty() && holds(spec.nondeterministic, scope, "nondeterministic", of_what);
+    applicable.restore = has_inout_ && (spec.restore.empty() || holds(spec.restore, scope, "restore", of_what));
     candidate.verify.push_back(applicable);
   }
   return candidate;

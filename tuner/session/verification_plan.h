@@ -49,7 +49,7 @@ class VerificationPlan {
   };
   std::vector<ArgumentSetup> evaluate_arguments(const Entry& entry, std::uint64_t seed) const;
 
-  bool holds(const Expression& expression, const KernelSpec::Scope& scope, const char* key) const;
+  bool holds(const Expression& expression, const KernelSpec::Scope& scope, const char* key, const std::string& of_what) const;
 
   const KernelTemplate& kernel_;
   bool has_inout_ = false;
