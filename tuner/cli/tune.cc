@@ -260,9 +260,10 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
   table.rows.push_back({"configuration", winner.configuration.display()});
   const std::vector<double> processes = winner.finalists.empty() ? std::vector<double>{winner.median_us}
                                                                  : winner.finalists.front().process_medians_us;
-  table.rows.push_back({"median", fmt::format("{}  ({} {} to {}, over {} process{})", format_time_us(winner.median_us),
-                                              interval_name(processes), format_time_us(winner.ci_low_us),
-                                              format_time_us(winner.ci_high_us), processes.size(), processes.size() == 1 ? "" : "es")});
+  const std::string interval = processes.size() < 2 ? "one measurement, no interval"
+                                                    : fmt::format("{} {} to {}, over {} processes", interval_name(processes),
+                                                                  format_time_us(winner.ci_low_us), format_time_us(winner.ci_high_us), processes.size());
+  table.rows.push_back({"median", fmt::format("{}  ({})", format_time_us(winner.median_us), interval)});
   const CeilingText ceiling = winner_ceiling(stage, result);
   if (winner.gflops) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops) + ceiling.arithmetic});
   if (winner.gbps) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps) + ceiling.bandwidth});
