@@ -27,6 +27,12 @@ target_link_libraries(tunebook_shared PRIVATE
 set_target_properties(tunebook_shared PROPERTIES
   EXPORT_NAME tunebook VERSION ${PROJECT_VERSION} SOVERSION ${TUNEBOOK_SOVERSION} VISIBILITY_INLINES_HIDDEN ON
   LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/libtunebook.map;$<TARGET_FILE:tunebook_lookup>;$<TARGET_FILE:tunebook_core>")
+# The C++ runtime stays shared with the application, also with TUNEBOOK_STATIC: exceptions do not pass between two of them.
+get_target_property(shared_link_options tunebook_shared LINK_OPTIONS)
+if(shared_link_options)
+  list(REMOVE_ITEM shared_link_options -static-libstdc++ -static-libgcc)
+  set_target_properties(tunebook_shared PROPERTIES LINK_OPTIONS "${shared_link_options}")
+endif()
 # A program may hold another copy of the lookup: the library keeps to its own.
 target_link_options(tunebook_shared PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/libtunebook.map"
                     "LINKER:-Bsymbolic-functions")
