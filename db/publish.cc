@@ -62,7 +62,7 @@ std::filesystem::path checked_output(const std::filesystem::path& given, const s
     throw InputError("publish: the output's path is empty; name a file");
   }
   // A link stays, and what it points at is replaced.
-  const std::filesystem::path output = std::filesystem::weakly_canonical(given, error);
+  const std::filesystem::path output = std::filesystem::weakly_canonical(std::filesystem::absolute(given), error);
   if (error) {
     throw InputError(fmt::format("publish: {}: {}", given.string(), error.message()));
   }
@@ -87,7 +87,7 @@ std::filesystem::path checked_output(const std::filesystem::path& given, const s
 
 // As writers do if possible, so that locks are honoured; else as BookReader does.
 std::string source_uri(const std::filesystem::path& book) {
-  const bool writable = access(book.c_str(), W_OK) == 0 && access(book.parent_path().c_str(), W_OK) == 0;
+  const bool writable = access(book.c_str(), W_OK) == 0 && access(std::filesystem::absolute(book).parent_path().c_str(), W_OK) == 0;
   const bool wal = access((book.string() + "-wal").c_str(), F_OK) == 0;
   if (writable) {
     return sqlite::file_uri(book, false) + "?mode=rw";

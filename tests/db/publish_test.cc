@@ -110,6 +110,14 @@ TEST_F(PublishTest, AnOlderPublishedBookIsReplacedAWorkingBookIsNot) {
   EXPECT_EQ(publish_book(file("out.db"), file("again.db")).winners, 3) << "a published book can be published again";
 }
 
+TEST_F(PublishTest, NamesWithoutAFolderAreThoseOfTheCurrentOne) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_);
+  EXPECT_EQ(publish_book(file().filename(), "bare.db").winners, 2);
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(std::filesystem::exists(file("bare.db")));
+}
+
 TEST_F(PublishTest, ABookOfVersion1IsBroughtUpToDateAndPublished) {
   std::filesystem::copy_file(std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books/version_1.db", file("old.db"));
   EXPECT_GE(publish_book(file("old.db"), file("out.db")).winners, 1);
