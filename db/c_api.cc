@@ -72,7 +72,8 @@ tunebook_status guarded(Body&& body) noexcept {
 
 template <class... Pointers>
 void require(const char* function, const Pointers*... pointers) {
-  if (((pointers == nullptr) || ...)) {
+  const bool missing = (... || (pointers == nullptr));
+  if (missing) {
     throw std::invalid_argument(std::string(function) + ": an argument is NULL");
   }
 }
