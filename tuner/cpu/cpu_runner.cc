@@ -24,8 +24,10 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Outputs are filled with these in the two runs: NaN for every floating type, then small numbers; -1, then others, for integers.
+// Outputs are filled with these in the two runs: NaN for every floating type, then small numbers; -1, then others, for integers. In the
+// run after timing with a large number, which shows who takes a maximum with what was there.
 constexpr std::uint8_t kPoison[2] = {0xff, 0xa5};
+constexpr std::uint8_t kPoisonAfterTiming = 0x7b;
 
 // A kernel so slow that the time allowed is over before `min_samples`: this many show whether the first was an accident.
 constexpr std::size_t kSlowSamples = 3;
@@ -188,12 +190,12 @@ SetupReply CpuRunner::setup(const SetupRequest& request, const StageCallback& st
   return reply;
 }
 
-void CpuRunner::verify(Candidate& candidate, Verification& verification, int runs) {
+void CpuRunner::verify(Candidate& candidate, Verification& verification, std::span<const std::uint8_t> poisons) {
   const AddSeconds clock(verification.seconds);
   ProblemBuffers& problem = *candidate.problem;
-  for (int round = 0; round < runs; ++round) {
-    problem.prepare(kPoison[round]);
-    launch_once(candidate, kPoison[round]);
+  for (std::size_t round = 0; round < poisons.size(); ++round) {
+    problem.prepare(poisons[round]);
+    launch_once(candidate, poisons[round]);
     if (const auto rejection = problem.check(verification.max_error)) {
       // It may have written to the buffers of any problem; the next candidate must not be blamed for it.
       for (const auto& [id, buffers] : problems_) buffers->repair();
@@ -211,7 +213,7 @@ void CpuRunner::verify(Candidate& candidate, Verification& verification, int run
 // What a kernel keeps in its own memory from launch to launch may have spoiled it.
 void CpuRunner::verify_after_timing(Candidate& candidate, Verification& verification) {
   try {
-    verify(candidate, verification, 1);
+    verify(candidate, verification, std::span(&kPoisonAfterTiming, 1));
   } catch (const Rejected& rejected) {
     throw Rejected({rejected.outcome, fmt::format("right at first, but not after it was timed: {}", rejected.what())});
   }
@@ -260,7 +262,7 @@ RunReply CpuRunner::run(const RunRequest& request, const StageCallback& stage) {
       Candidate candidate = load(launch);
       reply.resources = resources_of(candidate);
       stage("verify " + candidate.problem->setup().display);
-      verify(candidate, reply.verification, 2);
+      verify(candidate, reply.verification, kPoison);
       ++reply.verification.problems;
       warm = request.time && launch.problem == request.time->problem;  // its second run warmed up
     }

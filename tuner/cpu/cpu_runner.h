@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,8 @@ class CpuRunner : public RunnerBackend {
   double launch_once(Candidate& candidate, std::optional<std::uint8_t> shared_poison = std::nullopt);
   double timed_sample(Candidate& candidate, CacheMode cache);
   void prepare_problem(const ProblemSetup& setup, const StageCallback& stage);
-  // Runs that start from different garbage must all be right, and equal. `runs`: 1 or 2.
-  void verify(Candidate& candidate, Verification& verification, int runs);
+  // Runs that start from different garbage must all be right, and equal. One run for each of `poisons`, which are one or two.
+  void verify(Candidate& candidate, Verification& verification, std::span<const std::uint8_t> poisons);
   void verify_after_timing(Candidate& candidate, Verification& verification);
   Timing time(Candidate& candidate, const TimingPlan& plan, bool warm, const StageCallback& stage);
   void refuse_if_unusable() const;

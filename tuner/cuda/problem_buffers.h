@@ -88,6 +88,7 @@ class ProblemBuffers {
   std::string wrong_element(std::size_t argument, std::uint64_t first_wrong) const;
   std::string element_text(const Bound& bound, Slot slot, std::uint64_t index) const;
 
+  std::array<int, 3> poisons_ = {};  // by slot: the byte that its outputs were filled with last
   ProblemSetup setup_;
   cudaStream_t stream_;
   std::vector<Bound> arguments_;
