@@ -234,8 +234,8 @@ TEST_F(ExportHeaderTest, TheHeaderAnswersAsTheBook) {
     options.near_cap = i == 1 ? 0.75 : kNearCap;
     lookups.emplace_back(book.string(), options);
   }
-  ASSERT_EQ(run(fmt::format("'{}' -std=c++17 -O0 -Wall -Wextra -Wpedantic -Wshadow -Werror -I'{}' '{}' -o '{}'", TUNEBOOK_CXX,
-                            folder_.string(), TUNEBOOK_SOURCE_DIR "/tests/db/bindings/frozen_program.cc", file("program").string())),
+  ASSERT_EQ(run(fmt::format("'{}' {} -std=c++17 -O0 -Wall -Wextra -Wpedantic -Wshadow -Werror -I'{}' '{}' -o '{}'", TUNEBOOK_CXX,
+                            TUNEBOOK_CXX_FLAGS, folder_.string(), TUNEBOOK_SOURCE_DIR "/tests/db/bindings/frozen_program.cc", file("program").string())),
             0);
 
   Dice dice(99);
