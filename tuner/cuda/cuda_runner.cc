@@ -183,7 +183,7 @@ class CudaRunner : public RunnerBackend {
     for (std::size_t i = 0; i < launches.size() && reply.outcome == Outcome::ok; ++i) {
       ProblemBuffers& buffers = problem(request.verify[i].problem);
       stage("verify " + buffers.display());
-      const Verdict verdict = buffers.verify(launches[i], request.verify[i].nondeterministic);
+      const Judgement verdict = buffers.verify(launches[i], request.verify[i].nondeterministic);
       reply.outcome = verdict.outcome;
       reply.message = verdict.message;
       reply.verification.max_error = std::max(reply.verification.max_error, verdict.max_error);
@@ -204,7 +204,7 @@ class CudaRunner : public RunnerBackend {
   void verify_after_timing(ProblemBuffers& buffers, const PreparedLaunches& launches, const StageCallback& stage, RunReply& reply) {
     const auto start = std::chrono::steady_clock::now();
     stage("verify after timing");
-    const Verdict verdict = buffers.verify_once(launches);
+    const Judgement verdict = buffers.verify_once(launches);
     if (verdict.outcome != Outcome::ok) {
       reply.outcome = verdict.outcome;
       reply.message = fmt::format("right at first, but not after it was timed: {}", verdict.message);

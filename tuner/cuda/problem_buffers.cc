@@ -214,7 +214,7 @@ void ProblemBuffers::fetch_checks() {
   check_cuda(cudaStreamSynchronize(stream_), setup_.display.c_str());
 }
 
-Verdict ProblemBuffers::verify(const PreparedLaunches& launches, bool nondeterministic) {
+Judgement ProblemBuffers::verify(const PreparedLaunches& launches, bool nondeterministic) {
   for (const Slot run : {kRunA, kRunB}) {
     poison(run, kPoison[run]);
     launch_on(launches, run);
@@ -222,13 +222,13 @@ Verdict ProblemBuffers::verify(const PreparedLaunches& launches, bool nondetermi
   return judge(kRunB, nondeterministic);
 }
 
-Verdict ProblemBuffers::verify_once(const PreparedLaunches& launches) {
+Judgement ProblemBuffers::verify_once(const PreparedLaunches& launches) {
   poison(kRunA, kPoisonAfterTiming);
   launch_on(launches, kRunA);
   return judge(kRunA, true);
 }
 
-Verdict ProblemBuffers::judge(Slot second, bool nondeterministic) {
+Judgement ProblemBuffers::judge(Slot second, bool nondeterministic) {
   queue_checks();
   auto* results = static_cast<CheckResult*>(checks_.get());
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
@@ -242,7 +242,7 @@ Verdict ProblemBuffers::judge(Slot second, bool nondeterministic) {
   check_cuda(cudaGetLastError(), "comparing");
   fetch_checks();
 
-  Verdict verdict;
+  Judgement verdict;
   std::vector<std::string> faults = guard_violations();
   for (std::string& text : modified_inputs()) faults.push_back(std::move(text));
   const auto* checks = static_cast<const CheckResult*>(host_checks_.get());

@@ -23,7 +23,7 @@ struct PreparedLaunch {
 using PreparedLaunches = std::vector<PreparedLaunch>;
 
 // What a verification found. `message` starts with the problem.
-struct Verdict {
+struct Judgement {
   Outcome outcome = Outcome::ok;
   std::string message;
   double max_error = 0;
@@ -39,9 +39,9 @@ class ProblemBuffers {
 
   const std::string& display() const { return setup_.display; }
   // Two runs from differently poisoned outputs, and all checks; one synchronisation. Throws CudaError.
-  Verdict verify(const PreparedLaunches& launches, bool nondeterministic);
+  Judgement verify(const PreparedLaunches& launches, bool nondeterministic);
   // One run from poisoned outputs, and all checks. Throws CudaError.
-  Verdict verify_once(const PreparedLaunches& launches);
+  Judgement verify_once(const PreparedLaunches& launches);
 
   // Timing works on sets of buffers with the same inputs: number 0 is that of run 0, the others are copies, made when first asked for.
   // Tries to have `wanted` sets (at least 1); returns how many there are, fewer where memory is short. Throws CudaError.
@@ -81,7 +81,7 @@ class ProblemBuffers {
   void queue_checks();
   void fetch_checks();
   // What was run on slots kRunA and `second`, which may be the same.
-  Verdict judge(Slot second, bool nondeterministic);
+  Judgement judge(Slot second, bool nondeterministic);
   std::uint64_t reference_checksum();
   std::vector<std::string> guard_violations() const;
   std::vector<std::string> modified_inputs() const;
