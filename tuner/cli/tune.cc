@@ -179,7 +179,6 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
     object["objective"] = winner.objective;
     if (winner.energy_j) object["energy_j"] = *winner.energy_j;
     json["winner"] = object;
-    json["ceiling"] = winner_ceiling(stage, result).json;
   }
   nlohmann::ordered_json presets = nlohmann::ordered_json::object();
   for (const PresetResult& preset : result.presets) {
@@ -192,6 +191,7 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   json["wall_s"] = wall_seconds;
   json["configurations_per_s"] =
       result.clock.first_pass > 0 ? static_cast<double>(result.measured) / result.clock.first_pass : 0.0;
+  if (result.winner) json["ceiling"] = winner_ceiling(stage, result).json;
   return json;
 }
 
