@@ -161,7 +161,6 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   }
   json["trials"] = trials;
   json["winner"] = nullptr;
-  json["ceiling"] = nullptr;
   if (result.winner) {
     const WinnerRecord& winner = *result.winner;
     nlohmann::ordered_json object;
@@ -191,7 +190,7 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   json["wall_s"] = wall_seconds;
   json["configurations_per_s"] =
       result.clock.first_pass > 0 ? static_cast<double>(result.measured) / result.clock.first_pass : 0.0;
-  if (result.winner) json["ceiling"] = winner_ceiling(stage, result).json;
+  json["ceiling"] = result.winner ? winner_ceiling(stage, result).json : nlohmann::ordered_json(nullptr);
   return json;
 }
 
