@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -90,15 +91,24 @@ std::string only_these(const std::map<std::string, Configuration>& configuration
   return text;
 }
 
-// Of configurations that several sessions measured: the largest over the smallest median, less 1.
-std::vector<double> spreads(const std::vector<SessionOutcome>& sessions, const std::map<std::string, double> SessionOutcome::*times) {
+// The medians of each configuration that several sessions measured.
+std::vector<std::vector<double>> measured_again(const std::vector<SessionOutcome>& sessions,
+                                                const std::map<std::string, double> SessionOutcome::*times) {
   std::map<std::string, std::vector<double>> by_configuration;
   for (const SessionOutcome& session : sessions) {
     for (const auto& [configuration, time] : session.*times) by_configuration[configuration].push_back(time);
   }
+  std::vector<std::vector<double>> result;
+  for (auto& [configuration, values] : by_configuration) {
+    if (values.size() > 1) result.push_back(std::move(values));
+  }
+  return result;
+}
+
+// Of configurations that several sessions measured: the largest over the smallest median, less 1.
+std::vector<double> spreads(const std::vector<SessionOutcome>& sessions, const std::map<std::string, double> SessionOutcome::*times) {
   std::vector<double> result;
-  for (const auto& [configuration, values] : by_configuration) {
-    if (values.size() < 2) continue;
+  for (const std::vector<double>& values : measured_again(sessions, times)) {
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     result.push_back(*most / *least - 1);
   }
@@ -108,13 +118,8 @@ std::vector<double> spreads(const std::vector<SessionOutcome>& sessions, const s
 
 // Of configurations that several sessions measured: how far one session's median lies from the median over all sessions, at most.
 std::vector<double> deviations(const std::vector<SessionOutcome>& sessions, const std::map<std::string, double> SessionOutcome::*times) {
-  std::map<std::string, std::vector<double>> by_configuration;
-  for (const SessionOutcome& session : sessions) {
-    for (const auto& [configuration, time] : session.*times) by_configuration[configuration].push_back(time);
-  }
   std::vector<double> result;
-  for (const auto& [configuration, values] : by_configuration) {
-    if (values.size() < 2) continue;
+  for (const std::vector<double>& values : measured_again(sessions, times)) {
     const double middle = median(values);
     double farthest = 0;
     for (const double value : values) farthest = std::max(farthest, std::abs(value / middle - 1));
