@@ -5,31 +5,8 @@
 //
 // The blocks are one-dimensional and so is the grid: tiles of C are numbered along n first, so that blocks which run at the same
 // time read the same rows of A, and no dimension of C meets the limit of 65535 blocks along y.
-#include <cuda_fp16.h>
-
-// Products of f16 are summed in f32; the tiles are staged in this type too, so that each element is converted once per block.
-template <typename T>
-struct accumulator {
-  using type = T;
-};
-template <>
-struct accumulator<__half> {
-  using type = float;
-};
-
-__device__ __forceinline__ float widen(float x) { return x; }
-__device__ __forceinline__ double widen(double x) { return x; }
-__device__ __forceinline__ float widen(__half x) { return __half2float(x); }
-
-__device__ __forceinline__ void narrow(float x, float& y) { y = x; }
-__device__ __forceinline__ void narrow(double x, double& y) { y = x; }
-__device__ __forceinline__ void narrow(float x, __half& y) { y = __float2half(x); }
-
-// N neighbouring elements, moved by one instruction (by two where they are more than 16 bytes).
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) pack {
-  T element[N];
-};
+#include "element.cuh"
+#include "pack.cuh"
 
 // The widest read from shared memory: 16 bytes, unless a thread has fewer neighbours or the padding breaks the alignment.
 __device__ constexpr int read_width(int per_thread, int pad, int element_bytes) {
@@ -42,7 +19,7 @@ template <typename T, int SHARED, int BM, int BN, int BK, int TM, int TN, int PA
           int A_COLUMN_MAJOR>
 __global__ void __launch_bounds__((BM / TM) * (BN / TN))
     matmul(T* __restrict__ c, const T* __restrict__ a, const T* __restrict__ b, long long m, long long n, long long k) {
-  using Sum = typename accumulator<T>::type;
+  using Sum = accumulator_t<T>;  // f16: each element is converted once per block, on its way to shared memory
   constexpr int kThreadsN = BN / TN;
   constexpr int kThreads = kThreadsN * (BM / TM);
   static_assert(BM % TM == 0 && BN % TN == 0, "the thread tile divides the block tile");
