@@ -1,4 +1,4 @@
-// C = alpha * A * B + beta * C on tensor cores: f16 or bf16 elements, f32 sums. Every m, n, k >= 1 is right.
+// C = alpha * A * B + beta * C_in on tensor cores: f16 or bf16 elements, f32 sums. Every m, n, k >= 1 is right.
 //
 // Tiles of A and B come to shared memory by asynchronous copies, STAGES of them in a ring: one is multiplied while the others are on
 // their way. Each warp multiplies a WM x WN part of the block's BM x BN tile of C, 16 steps in k at a time, and reads what the next 16 need
@@ -131,11 +131,12 @@ __device__ __forceinline__ void transpose_in_quad(unsigned (&value)[4]) {
 }
 
 // A is m x k, B is k x n, C is m x n, row-major; A_TRANSPOSED: A is stored as k x m; B_TRANSPOSED: B is stored as n x k. lda, ldb and ldc are
-// the elements between two rows as stored; they, and with them n, k (m) as far as they are the length of a row, are multiples of VEC.
-// `shared` is STAGES * BK * (BM + BN) * sizeof(T) bytes of shared memory, aligned to 16. C is not read where beta is 0.
+// the elements between two rows as stored (ldc: of C and of C_in); they, and the lengths of rows (of A: k, or m; of B: n, or k; of C: n), are
+// multiples of VEC. `shared` is STAGES * BK * (BM + BN) * sizeof(T) bytes of shared memory, aligned to 16. C_in is not read where beta
+// is 0; it may be C itself.
 // Launch: (BM / WM) * (BN / WN) * 32 threads, ceil(m / BM) * ceil(n / BN) blocks.
 template <typename T, int BM, int BN, int BK, int WM, int WN, int STAGES, int GROUP, int VEC, int A_TRANSPOSED, int B_TRANSPOSED>
-__device__ __forceinline__ void tensor_core_matmul(unsigned char* shared, T* __restrict__ c, const T* __restrict__ a,
+__device__ __forceinline__ void tensor_core_matmul(unsigned char* shared, T* c, const T* c_in, const T* __restrict__ a,
                                                    const T* __restrict__ b, long long m, long long n, long long k, long long lda,
                                                    long long ldb, long long ldc, float alpha, float beta) {
   constexpr int kWarpsN = BN / WN;
@@ -241,12 +242,14 @@ __device__ __forceinline__ void tensor_core_matmul(unsigned char* shared, T* __r
   const int lane_row = threadIdx.x % 32 / 4;
   const int quad_lane = threadIdx.x % 4;
   T* const c_tile = c + row0 * ldc + column0;
+  const T* const c_in_tile = c_in + row0 * ldc + column0;
 #pragma unroll
   for (int i = 0; i < kBlocksM; ++i) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = warp_row + i * 16 + half * 8 + lane_row;
       T* const c_row = c_tile + row * ldc;
+      const T* const c_in_row = c_in_tile + row * ldc;
 #pragma unroll
       for (int j0 = 0; j0 < 2 * kBlocksN; j0 += 4) {
         // Four lanes hold four times eight neighbouring columns, two each; afterwards each holds eight.
@@ -257,8 +260,8 @@ __device__ __forceinline__ void tensor_core_matmul(unsigned char* shared, T* __r
           float second = alpha * sum[i][j0 + j][half * 2 + 1];
           if (beta != 0) {
             const int column = warp_column + (j0 + j) * 8 + quad_lane * 2;
-            if (row < rows_left && column < columns_left) first += beta * widen(c_row[column]);
-            if (row < rows_left && column + 1 < columns_left) second += beta * widen(c_row[column + 1]);
+            if (row < rows_left && column < columns_left) first += beta * widen(c_in_row[column]);
+            if (row < rows_left && column + 1 < columns_left) second += beta * widen(c_in_row[column + 1]);
           }
           value[j] = narrow_pair<T>(first, second);
         }
