@@ -31,9 +31,17 @@ class operand_tile {
   static_assert(kCopies * VEC * THREADS == kRows * kColumns, "the threads share a tile evenly");
   static_assert(kPackBytes <= 16, "a pack is one copy");
   static_assert(kRowBytes >= 64 && (kRowBytes & (kRowBytes - 1)) == 0, "a row is 64, 128, ... bytes");
-  static_assert((THREADS & (THREADS - 1)) == 0, "the number of threads is a power of 2");
+  static_assert(THREADS >= 64 && (THREADS & (THREADS - 1)) == 0, "64, 128, ... threads");
 
   static __device__ constexpr int swizzle(int row) { return kRowBytes == 64 ? row / 2 % 4 : row % 8; }
+
+  // The i-th copy of a thread: how far it is from the first, and where it goes.
+  static __device__ constexpr int row_offset(int i) { return i / kPassesPerRow * kRowStep; }
+  static __device__ constexpr int column_offset(int i) { return i % kPassesPerRow * THREADS * VEC; }
+  __device__ int destination(int i) const {
+    // row_ < kRowStep, and kRowStep is a power of 2: the swizzle of row_ + row_offset is the XOR of theirs.
+    return (copy_offset_ ^ (swizzle(row_offset(i)) * 16)) + row_offset(i) * kRowBytes + column_offset(i) * static_cast<int>(sizeof(T));
+  }
 
   const T* source_;   // this thread's first pack of the tile that is copied next
   long long pitch_;   // elements between rows in global memory
@@ -63,21 +71,22 @@ class operand_tile {
   __device__ __forceinline__ void copy(unsigned char* tile, int depth_left, int part, int parts) const {
     const int rows_left = (DEPTH_CONTIGUOUS ? outer_left_ : depth_left) - row_;
     const int columns_left = (DEPTH_CONTIGUOUS ? depth_left : outer_left_) - column_;
+    T element[kCopies];  // what is too narrow to be copied asynchronously: all loads are on their way before the first store
 #pragma unroll
     for (int i = 0; i < kCopies; ++i) {
       if (i * parts / kCopies != part) continue;
-      const int row = i / kPassesPerRow * kRowStep;
-      const int column = i % kPassesPerRow * THREADS * VEC;
-      const bool valid = row < rows_left && column < columns_left;
-      const T* const from = source_ + row * pitch_ + column;
-      // row_ < kRowStep, and kRowStep is a power of 2: the swizzle of row_ + row is the XOR of theirs.
-      unsigned char* const to = tile + (copy_offset_ ^ (swizzle(row) * 16)) + row * kRowBytes + column * static_cast<int>(sizeof(T));
+      const bool valid = row_offset(i) < rows_left && column_offset(i) < columns_left;
+      const T* const from = source_ + row_offset(i) * pitch_ + column_offset(i);
       if constexpr (kPackBytes >= 4) {
-        copy_async<kPackBytes>(to, from, valid);
+        copy_async<kPackBytes>(tile + destination(i), from, valid);
       } else {
-        T element{};
-        if (valid) element = *from;
-        *reinterpret_cast<T*>(to) = element;
+        element[i] = valid ? *from : T{};
+      }
+    }
+    if constexpr (kPackBytes < 4) {
+#pragma unroll
+      for (int i = 0; i < kCopies; ++i) {
+        if (i * parts / kCopies == part) *reinterpret_cast<T*>(tile + destination(i)) = element[i];
       }
     }
   }
