@@ -157,8 +157,8 @@ TEST(Spec, EveryKeyIsRead) {
   auto scope = spec.scope(spec.default_problem(), device);
   spec.bind(scope, spec.presets[0].second);
   EXPECT_EQ(spec.arch.evaluate(scope), Scalar::text("sm_90a"));
-  EXPECT_EQ(spec.launch.shared_bytes.evaluate_integer(scope), 1024);
-  EXPECT_EQ(spec.launch.static_shared_bytes.evaluate_integer(scope), 64);
+  EXPECT_EQ(spec.launches.front().shared_bytes.evaluate_integer(scope), 1024);
+  EXPECT_EQ(spec.launches.front().static_shared_bytes.evaluate_integer(scope), 64);
   EXPECT_FALSE(spec.nondeterministic.evaluate_bool(scope));
   EXPECT_TRUE(spec.restore.evaluate_bool(scope));
   EXPECT_EQ(spec.arguments[1].fill.special, kSpecialNan | kSpecialNegativeZero | kSpecialMax);
@@ -376,7 +376,7 @@ TEST(Spec, FillsOfIntegerTypesMustNotTruncateToOneValue) {
   EXPECT_EQ(error_of(with(json, "/arguments/1/fill", "\"uniform(-100, 100)\"")), "");
 }
 
-TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnTheDefaultProblem) {
+TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnSomeProblem) {
   // Holds on the default and verify problems, not on every shape.
   auto json = with(vector_add(), "/constraints/0", "\"n % 2 == 1 or n == 16777216\"");
   const KernelSpec odd = KernelSpec::parse(json, "kernel.json");
@@ -391,6 +391,12 @@ TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnTheDefaultProblem) {
   const auto others = KernelSpec::parse(json, "kernel.json").check_presets(KernelSpec::generic_device());
   ASSERT_EQ(others.size(), 1U);
   expect_contains(others[0], "/presets/large: found BLOCK=512,ITEMS=8, which violates /constraints/0 \"BLOCK * ITEMS <= 1024\"");
+
+  // A rung for one data type, or for few elements, is a rung.
+  for (const char* constraint : {"\"BLOCK * ITEMS <= 1024 or sizeof(T) == 2\"", "\"BLOCK * ITEMS <= 1024 or n == 1\""}) {
+    const KernelSpec some = KernelSpec::parse(with(json, "/constraints/0", constraint), "kernel.json");
+    EXPECT_TRUE(some.check_presets(KernelSpec::generic_device()).empty()) << constraint;
+  }
 
   // The device at hand decides, too.
   const KernelSpec spec = KernelSpec::parse(with(vector_add(), "/constraints/0", "\"BLOCK <= device.max_threads_per_block\""), "kernel.json");
