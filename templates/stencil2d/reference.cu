@@ -1,6 +1,6 @@
-// All steps at once, in a wider type: a block makes 16 x 16 cells of the result from the part of `in` that they depend on, which it keeps
-// in shared memory (two of (16 + 2 steps)^2 cells, which bounds the steps that can be verified: 51 on a GPU with 227 KiB; f64: 34).
-// f64 for f16 and f32; for f64 an unevaluated sum of two.
+// All steps at once, in a wider type (f64 for f16 and f32; for f64 an unevaluated sum of two): a block makes 16 x 16 cells of the result
+// (f64: 8 x 8) from the part of `in` that they depend on, which it keeps in shared memory. That bounds the steps that can be
+// verified: 77 (f64: 56) where a block may have 227 KiB.
 //
 // The tolerance in kernel.json, with u = eps the unit roundoff of T (f16: also u / 8192, that of f32, in which it is computed) and every
 // cell at most scale, as center + 4 side = 1:
@@ -49,39 +49,45 @@ template <typename T>
 __global__ void stencil2d_reference(T* out, const T* in, T*, long long h, long long w, int steps, int, T center_weight, T side_weight) {
   using wide = typename element<T>::wide;
   extern __shared__ __align__(16) unsigned char shared_memory[];
-  const int side_length = 16 + 2 * steps;
-  const int cells = side_length * side_length;
-  wide* now = reinterpret_cast<wide*>(shared_memory);
-  wide* next = now + cells;
+  constexpr int kTile = sizeof(T) == 8 ? 8 : 16;
+  const int pitch = kTile + 2 * steps;
+  wide* const cells = reinterpret_cast<wide*>(shared_memory);
   const double center = static_cast<double>(static_cast<float>(center_weight));
   const double side = static_cast<double>(static_cast<float>(side_weight));
-  const long long tiles_x = (w + 15) / 16;
-  const long long x0 = blockIdx.x % tiles_x * 16 - steps;
-  const long long y0 = blockIdx.x / tiles_x * 16 - steps;
+  const long long tiles_x = (w + kTile - 1) / kTile;
+  const long long x0 = blockIdx.x % tiles_x * kTile - steps;
+  const long long y0 = blockIdx.x / tiles_x * kTile - steps;
+  const int threads = blockDim.x;
 
-  for (int i = threadIdx.x; i < cells; i += blockDim.x) {
-    const long long y = y0 + i / side_length;
-    const long long x = x0 + i % side_length;
-    now[i] = element<T>::widen(y >= 0 && y < h && x >= 0 && x < w ? in[y * w + x] : T(0));
+  for (int i = threadIdx.x; i < pitch * pitch; i += threads) {
+    const long long y = y0 + i / pitch;
+    const long long x = x0 + i % pitch;
+    cells[i] = element<T>::widen(y >= 0 && y < h && x >= 0 && x < w ? in[y * w + x] : T(0));
   }
+  __syncthreads();
+  // In place: the square that a step can make is written one row up and one column left, where no later cell of this step reads.
   for (int s = 1; s <= steps; ++s) {
-    __syncthreads();
-    const int length = side_length - 2 * s;  // of the square that can be made
-    for (int i = threadIdx.x; i < length * length; i += blockDim.x) {
-      const int at = (s + i / length) * side_length + s + i % length;
-      const long long y = y0 + s + i / length;
-      const long long x = x0 + s + i % length;
-      const bool edge = y <= 0 || y >= h - 1 || x <= 0 || x >= w - 1;
-      next[at] = edge ? now[at] : center * now[at] + side * (now[at - side_length] + now[at + side_length] + now[at - 1] + now[at + 1]);
+    const int length = pitch - 2 * s;
+    for (int first = 0; first < length * length; first += threads) {
+      const int i = first + threadIdx.x;
+      const int row = i / length;
+      const int column = i % length;
+      wide made{};
+      if (row < length) {
+        const wide* cell = cells + (row + 1) * pitch + column + 1;
+        const long long y = y0 + s + row;
+        const long long x = x0 + s + column;
+        const bool edge = y <= 0 || y >= h - 1 || x <= 0 || x >= w - 1;
+        made = edge ? *cell : center * *cell + side * (cell[-pitch] + cell[pitch] + cell[-1] + cell[1]);
+      }
+      __syncthreads();
+      if (row < length) cells[row * pitch + column] = made;
+      __syncthreads();
     }
-    __syncthreads();
-    wide* const swapped = now;
-    now = next;
-    next = swapped;
   }
-  for (int i = threadIdx.x; i < 256; i += blockDim.x) {
-    const long long y = y0 + steps + i / 16;
-    const long long x = x0 + steps + i % 16;
-    if (y < h && x < w) out[y * w + x] = element<T>::narrow(now[(steps + i / 16) * side_length + steps + i % 16]);
+  for (int i = threadIdx.x; i < kTile * kTile; i += threads) {
+    const long long y = y0 + steps + i / kTile;
+    const long long x = x0 + steps + i % kTile;
+    if (y < h && x < w) out[y * w + x] = element<T>::narrow(cells[i / kTile * pitch + i % kTile]);
   }
 }
