@@ -7,8 +7,8 @@
 // - A sum of L terms, one after the other, is a random walk: its j-th partial sum is about sqrt(j) s, and rounding it adds an error of
 //   0.41 u times that (root mean square), 0.29 L u s in all. n / L such sums, added up, leave 0.29 sqrt(n L) u s; adding them up in
 //   turn leaves less if there are no more than L of them. The bound is ten times as much, for walks that go far are also rounded more.
-//   L is at most n / 512 (the longest are those of shared_atomic, whose blocks are added one after the other), but of small n all of n,
-//   and at most 256 where n / 512 is below that.
+//   L is at most n / 256 (the longest are those of shared_atomic, whose blocks are added one after the other), but of small n all of n,
+//   and at most 256 where n / 256 is below that.
 // - rel: the results of the kernel and of the reference are rounded to T.
 // max and argmax are exact. Sums kept in f16 fail at once when they are taken one after the other; a tree of f16 additions is wrong by
 // little more than the rounding of its result, and fails every second time.

@@ -7,8 +7,7 @@
 // - Prefixes of tiles are added up one after the other; there are at most n / 512. The prefixes are a random walk, about sqrt(i) s after
 //   i elements, and rounding each adds an error of 0.41 u times that (root mean square): 0.29 sqrt(n n / 512) u s at the end, where it is
 //   largest. What is rounded inside of tiles, and inside of the shares of two_pass, leaves less. The bound is ten times as much, for
-//   walks that go far are also rounded more. Where n is below 131072, no more
-//   than 256 additions follow each other.
+//   walks that go far are also rounded more. Where n is below 131072, no more than 256 additions follow each other.
 // - rel: the last addition, and the rounding of the result and of the reference's to T.
 // Sums kept in f16 fail for a quarter of the elements at n = 33, for nearly all at 65541.
 #include <cuda_bf16.h>
