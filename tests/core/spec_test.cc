@@ -265,7 +265,7 @@ TEST(Spec, EachFaultIsNamedWithItsPath) {
       {"/launch/grid/0", "\"n - 16777216\"", "/launch/grid/0: found \"n - 16777216\" for the default preset and problem n=16777216,dtype=f32, expected an integer of at least 1"},
       {"/arguments", "{}", "/arguments: found an object, expected an array of arguments"},
       {"/arguments/0/access", "\"in\"", "/arguments: found no argument with access \"out\" or \"inout\""},
-      {"/arguments/0/access", "\"write\"", "/arguments/0/access: found \"write\", expected \"in\", \"out\" or \"inout\""},
+      {"/arguments/0/access", "\"write\"", "/arguments/0/access: found \"write\", expected \"in\", \"out\", \"inout\" or \"workspace\""},
       {"/arguments/0/fill", "\"iota(0, 1)\"", "/arguments/0/fill: found a fill for an output"},
       {"/arguments/0/type", "\"f33*\"", "/arguments/0/type: found \"f33*\", expected T or a data type"},
       {"/arguments/0/type", "\"const T*\"", "/arguments/0/type: found \"const T*\", expected T or a data type"},
