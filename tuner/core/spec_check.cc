@@ -1,5 +1,6 @@
 #include "core/spec_check.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -205,7 +206,12 @@ std::vector<std::string> KernelSpec::check_presets(const Device& device) const {
     if (preset_name == "default") {
       check_default_on_declared(*this, preset, check);
     } else {
-      check.add(preset_name, preset, default_problem());
+      // One for tensor cores, say, is in the space of some data types only.
+      const std::vector<Problem> defaults = with_categories(*this, default_problem());
+      const bool valid = std::any_of(defaults.begin(), defaults.end(), [&, &chosen = preset](const Problem& problem) {
+        return !preset_fault(*this, chosen, problem, device).has_value();
+      });
+      if (!valid) check.add(preset_name, preset, defaults.front());
     }
   }
   return messages;
