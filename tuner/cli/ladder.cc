@@ -11,13 +11,19 @@
 namespace tunebook::cli {
 namespace {
 
+// Of the largest kernel that is launched; what a configuration needs of an SM is told of all together.
 std::optional<LaunchShape> shape_of(const LadderSource& source, const Configuration& configuration) {
   if (source.kernel == nullptr) return std::nullopt;
   const KernelSpec& spec = source.kernel->spec;
   KernelSpec::Scope scope = spec.scope(source.subject->problem, source.place->device);
   spec.bind(scope, configuration);
   try {
-    return evaluate_launch(spec.launch, scope, spec.name);
+    const auto threads = [](const PlannedLaunch& launch) {
+      return static_cast<double>(launch.shape.threads()) * static_cast<double>(launch.shape.grid[0] * launch.shape.grid[1] * launch.shape.grid[2]);
+    };
+    const LaunchSequence sequence = plan_launches(spec, source.subject->problem, configuration, scope);
+    return std::max_element(sequence.launches.begin(), sequence.launches.end(),
+                            [&](const PlannedLaunch& x, const PlannedLaunch& y) { return threads(x) < threads(y); })->shape;
   } catch (const InputError&) {
     return std::nullopt;
   }

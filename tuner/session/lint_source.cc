@@ -26,12 +26,15 @@ constexpr int kMaxConstantDepth = 8;  // constants defined by constants
 
 // One kernel that a configuration launches.
 struct Entry {
-  std::string path;  // "/launch"
   std::string name;
   std::vector<std::string> instantiate;
   const Launch* launch = nullptr;
 };
-std::vector<Entry> entries_of(const KernelSpec& spec) { return {{"/launch", spec.entry, spec.instantiate, &spec.launch}}; }
+std::vector<Entry> entries_of(const KernelSpec& spec) {
+  std::vector<Entry> entries;
+  for (const Launch& launch : spec.launches) entries.push_back({launch.entry, launch.instantiate, &launch});
+  return entries;
+}
 
 std::string kernel_file(const KernelTemplate& kernel, const std::string& file) { return (kernel.folder / file).string(); }
 
@@ -43,7 +46,7 @@ bool launch_reads(const Launch& launch, int slot) {
   const auto any = [&](const std::array<Expression, 3>& axes) {
     return std::any_of(axes.begin(), axes.end(), [&](const Expression& axis) { return reads(axis, slot); });
   };
-  return any(launch.grid) || any(launch.block) || reads(launch.shared_bytes, slot);
+  return any(launch.grid) || any(launch.block) || reads(launch.shared_bytes, slot) || reads(launch.repeat, slot);
 }
 
 // What decides how a configuration is compiled and launched, apart from the source.
@@ -160,6 +163,7 @@ std::optional<LintFinding> find_over_bounds(const KernelTemplate& kernel, const 
       spec.bind(scope, configuration);
       std::int64_t threads = 0;
       try {
+        if (evaluate_repeat(*entry.launch, scope, spec.name) == 0) continue;
         threads = evaluate_launch(*entry.launch, scope, spec.name).threads();
       } catch (const InputError&) {
         continue;  // not launched at all
@@ -277,14 +281,12 @@ std::vector<LintFinding> lint_compiled_bounds(const KernelTemplate& kernel, cons
   const KernelSpec& spec = kernel.spec;
   const Device device = stand_in_device(arch);
   struct Expected {
-    Entry entry;
     std::string preset;
     Configuration configuration;
-    std::int64_t threads = 0;
+    std::vector<PlannedLaunch> launches;
   };
   std::vector<SampleJob> jobs;
   std::vector<Expected> expected;
-  const Entry entry = entries_of(spec).front();
   std::set<std::string> seen;
   for (const Problem& problem : default_problems(spec)) {
     for (const auto& [preset, configuration] : spec.presets) {
@@ -293,7 +295,7 @@ std::vector<LintFinding> lint_compiled_bounds(const KernelTemplate& kernel, cons
       if (spec.violated_constraint(scope) != nullptr) continue;
       if (!seen.insert(configuration.canonical()).second) continue;
       jobs.push_back({&kernel, problem, configuration, arch, false, true});
-      expected.push_back({entry, preset, configuration, evaluate_launch(*entry.launch, scope, spec.name).threads()});
+      expected.push_back({preset, configuration, plan_launches(spec, problem, configuration, scope).launches});
     }
   }
   const std::vector<CompileReply> replies = compile_samples(jobs);
@@ -301,10 +303,14 @@ std::vector<LintFinding> lint_compiled_bounds(const KernelTemplate& kernel, cons
   for (std::size_t i = 0; i < replies.size(); ++i) {
     for (const auto& [file, text] : replies[i].emitted) {
       if (!file.ends_with(".ptx")) continue;
-      const std::int64_t bound = ptx_thread_bound(text, replies[i].symbol);
-      if (bound == 0 || expected[i].threads <= bound) continue;
-      findings.push_back(over_bounds(fmt::format("{}: /presets/{}", kernel_file(kernel, "kernel.json"), expected[i].preset), expected[i].threads, bound,
-                                     expected[i].configuration, fmt::format(" (.maxntid of {}, compiled for {})", expected[i].entry.name, arch)));
+      std::set<std::string> told;
+      for (const PlannedLaunch& launch : expected[i].launches) {
+        const std::string& symbol = launch.kernel == 0 ? replies[i].symbol : replies[i].other_symbols.at(launch.kernel - 1);
+        const std::int64_t bound = ptx_thread_bound(text, symbol), threads = launch.shape.threads();
+        if (bound == 0 || threads <= bound || !told.insert(symbol).second) continue;
+        findings.push_back(over_bounds(fmt::format("{}: /presets/{}", kernel_file(kernel, "kernel.json"), expected[i].preset), threads, bound,
+                                       expected[i].configuration, fmt::format(" (.maxntid of {}, compiled for {})", symbol, arch)));
+      }
     }
   }
   return findings;
