@@ -220,8 +220,9 @@ int run_check(const Options& options) {
     for (const Row& row : rows) {
       if (!row.passed()) fmt::print("\n{} {} {}: {}\n{}\n", row.kernel, row.arch, row.what, outcome_name(row.outcome), row.message);
     }
-    fmt::print("{}: {} kernel{} declared soundly{}\n", passed ? green("ok", stdout) : red("check failed", stdout), kernels.size(),
+    fmt::print("{}: {} kernel{} {}{}\n", passed ? green("ok", stdout) : red("check failed", stdout), kernels.size(),
                kernels.size() == 1 ? "" : "s",
+               passed ? "declared soundly" : "looked at",
                rows.empty() ? "; with --arch sm_90 samples are compiled, with --device cpu they are run" : fmt::format(", {} samples", rows.size()));
   }
   return passed ? kDone : kNo;

@@ -7,6 +7,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/launch_plan.h"
+#include "session/possible_time.h"
 
 namespace tunebook::cli {
 namespace {

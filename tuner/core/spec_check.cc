@@ -227,7 +227,7 @@ std::vector<std::string> KernelSpec::check_presets(const Device& device) const {
       check_default_on_declared(*this, preset, check);
     } else {
       // One for tensor cores, say, is in the space of some data types only.
-      const std::vector<Problem> defaults = with_categories(*this, default_problem());
+      const std::vector<Problem> defaults = category_problems();
       const bool valid = std::any_of(defaults.begin(), defaults.end(), [&, &chosen = preset](const Problem& problem) {
         return !preset_fault(*this, chosen, problem, device).has_value();
       });

@@ -12,6 +12,7 @@ namespace tunebook {
 
 // Mistakes in a kernel template that a declaration may have and still be read: `check`.
 //   bounds           an access outside a buffer, or a result that is wrong, on a ragged problem
+//   ragged           another failure there: a barrier that not all threads reach, results that differ from run to run
 //   alignment        a vector access at an address that is no multiple of its size
 //   launch_bounds    a launch with more threads than the kernel's __launch_bounds__ allow
 //   unused_parameter a parameter that neither the source nor the launch uses: every value of it is the same kernel
@@ -55,8 +56,5 @@ struct LintAccesses {
   std::vector<std::string> notes;    // what could not be done
 };
 LintAccesses lint_accesses(const KernelTemplate& kernel, int samples, const std::function<void(const std::string&)>& progress = {});
-
-// The problems of the default sizes, one for each combination of the categorical dimensions' values, the default first.
-std::vector<Problem> default_problems(const KernelSpec& spec);
 
 }  // namespace tunebook

@@ -1,8 +1,11 @@
 // Accesses outside of buffers and unaligned ones, found by running a template on small ragged problems on the cpu device.
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <set>
 #include <utility>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -30,6 +33,36 @@ constexpr double kMaxFlops = 2e6;
 constexpr double kMaxElements = 4e5;  // of all buffers
 constexpr int kMaxSpecProblems = 8;   // of those that the spec names
 constexpr std::uint64_t kSamplesSeed = 3;
+
+// The compile and run workers that are started while this lives use g++, if there is one and the user chose no other: it checks the alignment of
+// every access, clang++ none of those that move a whole vector.
+class PreferGcc {
+ public:
+  PreferGcc() {
+    if (const char* chosen = std::getenv(kVariable); chosen != nullptr && *chosen != '\0') return;
+    found_ = has_gcc();
+    if (found_) ::setenv(kVariable, "g++", 1);
+  }
+  ~PreferGcc() {
+    if (found_) ::unsetenv(kVariable);
+  }
+  PreferGcc(const PreferGcc&) = delete;
+  PreferGcc& operator=(const PreferGcc&) = delete;
+
+ private:
+  static constexpr const char* kVariable = "TUNEBOOK_HOST_COMPILER";
+  static bool has_gcc() {
+    const char* path = std::getenv("PATH");
+    std::string folders = path == nullptr ? "" : path;
+    for (std::size_t start = 0; start <= folders.size();) {
+      const std::size_t end = std::min(folders.find(':', start), folders.size());
+      if (end > start && ::access((folders.substr(start, end - start) + "/g++").c_str(), X_OK) == 0) return true;
+      start = end + 1;
+    }
+    return false;
+  }
+  bool found_ = false;
+};
 
 struct Pattern {
   std::span<const std::int64_t> own, others;  // of dimension `odd_one`, and of all others
@@ -131,16 +164,28 @@ std::vector<Sample> choose(const KernelSpec& spec, const Problem& problem, const
   return chosen;
 }
 
-LintFinding finding_of(const KernelTemplate& kernel, const Sample& sample, const std::string& report) {
+LintFinding finding_of(const KernelTemplate& kernel, const Sample& sample, Outcome outcome, const std::string& report) {
   LintFinding finding;
-  const bool alignment = report.find("unaligned access") != std::string::npos || report.find("misaligned vector") != std::string::npos;
-  finding.rule = alignment ? "alignment" : "bounds";
   finding.place = (kernel.folder / kernel.spec.source).string();
   finding.message = fmt::format("{}: {}", sample.what, report.substr(0, report.find('\n')));
-  finding.remedy = alignment ? "use the wide access only where the address is a multiple of its size: constrain the size (\"n % VEC == 0\"), "
-                               "or take a scalar path for such rows"
-                             : "check the index against the size before each access, for reads too";
+  if (report.find("unaligned access") != std::string::npos || report.find("misaligned vector") != std::string::npos) {
+    finding.rule = "alignment";
+    finding.remedy = "use the wide access only where the address is a multiple of its size: constrain the size (\"n % VEC == 0\"), or take a scalar "
+                     "path for such rows";
+  } else if (outcome == Outcome::fault || outcome == Outcome::wrong_result) {
+    finding.rule = "bounds";
+    finding.remedy = "check the index against the size before each access, for reads too";
+  } else {
+    finding.rule = "ragged";
+    finding.remedy = "correct it for sizes that end within a tile, or exclude them by a constraint";
+  }
   return finding;
+}
+
+// Ended by what the kernel does; the rest (a compile error, no memory) is not this rule's business.
+bool is_misbehaviour(Outcome outcome) {
+  return outcome == Outcome::fault || outcome == Outcome::wrong_result || outcome == Outcome::divergent_barrier || outcome == Outcome::nondeterministic ||
+         outcome == Outcome::run_timeout || outcome == Outcome::worker_lost;
 }
 
 // One group of samples on the problems of one data type, each finding once for each rule and sample.
@@ -151,6 +196,10 @@ class AccessLint {
     DeviceExecutorOptions options;
     options.device = DeviceChoice::parse("cpu");
     device_ = DeviceExecutor(kernel, options).identity().device;
+    if (device_.host_compiler.starts_with("clang")) {
+      answer_.notes.push_back(fmt::format("{}: with {} unaligned vectors are seen from 16 bytes on; install g++, which sees all", kernel.spec.name,
+                                          device_.host_compiler));
+    }
     instrumented_.spec.options.push_back("-fsanitize=alignment");
     for (Dimension& dimension : instrumented_.spec.dimensions) dimension.verify.clear();
   }
@@ -210,7 +259,7 @@ class AccessLint {
       executor.set_problem(tuned);
       const std::vector<SanitizerVerdict> verdicts = executor.sanitize(configurations, {});
       for (std::size_t i = 0; i < verdicts.size(); ++i) {
-        if (!verdicts[i].finding.empty()) add(chosen[i], verdicts[i].finding);
+        if (!verdicts[i].finding.empty()) add(chosen[i], verdicts[i].outcome, verdicts[i].finding);
         else if (!verdicts[i].clean) left.push_back(i);
       }
       if (!left.empty()) note(verdicts[left.front()].note);
@@ -222,12 +271,12 @@ class AccessLint {
     for (const std::size_t i : left) {
       const Examination examination = executor.examine(configurations[i]);
       const Outcome outcome = examination.trial.outcome;
-      if (outcome != Outcome::ok && outcome != Outcome::no_resources) add(chosen[i], examination.trial.message);
+      if (is_misbehaviour(outcome)) add(chosen[i], outcome, examination.trial.message);
     }
   }
 
-  void add(const Sample& sample, const std::string& report) {
-    LintFinding finding = finding_of(kernel_, sample, report);
+  void add(const Sample& sample, Outcome outcome, const std::string& report) {
+    LintFinding finding = finding_of(kernel_, sample, outcome, report);
     // The same line of the source at other configurations says nothing new.
     if (told_.insert(finding.rule + " " + report.substr(0, report.find(" in thread"))).second) answer_.findings.push_back(std::move(finding));
   }
@@ -247,9 +296,10 @@ class AccessLint {
 }  // namespace
 
 LintAccesses lint_accesses(const KernelTemplate& kernel, int samples, const std::function<void(const std::string&)>& progress) {
+  const PreferGcc prefer;
   AccessLint lint(kernel, progress);
   bool first = true;
-  for (const Problem& defaults : default_problems(kernel.spec)) {
+  for (const Problem& defaults : kernel.spec.category_problems()) {
     lint.run(defaults, std::exchange(first, false) ? samples : 0);
   }
   return std::move(lint).answer();

@@ -155,7 +155,7 @@ std::vector<Configuration> some_configurations(const KernelSpec& spec, const Pro
 std::optional<LintFinding> find_over_bounds(const KernelTemplate& kernel, const Entry& entry, const BoundExpression& bound, const std::string& place) {
   const KernelSpec& spec = kernel.spec;
   const Device device = stand_in_device("sm_90");
-  for (const Problem& problem : default_problems(spec)) {
+  for (const Problem& problem : spec.category_problems()) {
     std::int64_t over = 0, looked_at = 0;
     std::optional<LintFinding> first;
     for (const Configuration& configuration : some_configurations(spec, problem, device)) {
@@ -288,7 +288,7 @@ std::vector<LintFinding> lint_compiled_bounds(const KernelTemplate& kernel, cons
   std::vector<SampleJob> jobs;
   std::vector<Expected> expected;
   std::set<std::string> seen;
-  for (const Problem& problem : default_problems(spec)) {
+  for (const Problem& problem : spec.category_problems()) {
     for (const auto& [preset, configuration] : spec.presets) {
       KernelSpec::Scope scope = spec.scope(problem, device);
       spec.bind(scope, configuration);

@@ -36,10 +36,15 @@ bool reads_device(const KernelSpec& spec, const Expression& constraint) {
                      [&](int slot) { return spec.names.at(slot).starts_with("device."); });
 }
 
+bool reads_parameters(const KernelSpec& spec, const Expression& constraint) {
+  return std::any_of(constraint.slots().begin(), constraint.slots().end(),
+                     [&](int slot) { return spec.find_parameter(spec.names.at(slot)) != nullptr; });
+}
+
 // Where a constraint may have something to remove.
 std::vector<Place> places(const KernelSpec& spec) {
   std::vector<Problem> problems;
-  for (const Problem& tuned : default_problems(spec)) {
+  for (const Problem& tuned : spec.category_problems()) {
     problems.push_back(tuned);
     for (Problem& problem : spec.verify_problems(tuned)) problems.push_back(std::move(problem));
   }
@@ -122,13 +127,21 @@ std::vector<LintFinding> lint_constraints(const KernelTemplate& kernel) {
   for (const Place& place : all) {
     if (idle.empty()) break;
     const SpaceDefinition definition = space_definition(spec, place.problem, place.device);
-    std::erase_if(idle, [&](std::size_t c) { return removes_something(definition, spec.constraints[c]); });
+    // Where categories exclude each other there is no space to take anything from, but for the constraint that says so.
+    const bool excluded = spec.category_excluded(place.problem);
+    std::erase_if(idle, [&](std::size_t c) {
+      return (!excluded || !reads_parameters(spec, spec.constraints[c])) && removes_something(definition, spec.constraints[c]);
+    });
   }
   for (std::size_t c = 0; c < spec.constraints.size(); ++c) {
     if (std::find(idle.begin(), idle.end(), c) == idle.end()) implied.push_back(c);
   }
   for (const Place& place : all) {
     if (implied.empty()) break;
+    if (spec.category_excluded(place.problem)) {
+      std::erase_if(implied, [&](std::size_t c) { return !reads_parameters(spec, spec.constraints[c]); });
+      continue;
+    }
     const SpaceDefinition definition = space_definition(spec, place.problem, place.device);
     std::erase_if(implied, [&](std::size_t c) { return removes_something_more(definition, c); });
   }
