@@ -228,6 +228,12 @@ Judgement ProblemBuffers::verify_once(const PreparedLaunches& launches) {
   return judge(kRunA, true);
 }
 
+Judgement ProblemBuffers::verify_queued(const std::function<void()>& queue) {
+  poison(kRunA, kPoisonAfterTiming);
+  queue();
+  return judge(kRunA, true);
+}
+
 Judgement ProblemBuffers::judge(Slot second, bool nondeterministic) {
   queue_checks();
   auto* results = static_cast<CheckResult*>(checks_.get());
