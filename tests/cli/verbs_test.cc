@@ -43,7 +43,7 @@ TEST_F(Verbs, List) {
   const auto json = run_json({"list", "--templates", user_kernels(), "--json"});
   std::vector<std::string> names;
   for (const auto& kernel : json["kernels"]) names.push_back(kernel["kernel"]);
-  for (const char* name : {"convolution_2d", "kt_matmul", "matmul_tiled", "vector_add"}) {
+  for (const char* name : {"convolution_2d", "kt_matmul", "matmul_tiled", "smooth", "vector_add"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }
   EXPECT_NE(run({"list", "--templates", user_kernels()}).out.find("as in a first CUDA tutorial"), std::string::npos);
@@ -95,7 +95,7 @@ TEST_F(Verbs, SpaceOfAKernelAndOfAFile) {
 }
 
 TEST_F(Verbs, Check) {
-  EXPECT_EQ(run_json({"check", "--templates", user_kernels(), "vector_add", "matmul_tiled", "--json"})["passed"], true);
+  EXPECT_EQ(run_json({"check", "--templates", user_kernels(), "vector_add", "matmul_tiled", "smooth", "--json"})["passed"], true);
   const auto compiled = run_json({"check", "vector_add", "--templates", user_kernels(), "--arch", "cpu", "--samples", "1", "--json"});
   EXPECT_EQ(compiled["passed"], true);
   EXPECT_EQ(compiled["samples"].size(), 3U);  // reference, preset, one pick
@@ -109,7 +109,7 @@ TEST_F(Verbs, CheckFindsWhatDoesNotCompile) {
 
 TEST_F(Verbs, CheckCompilesForArchitecturesWithoutAGpu) {
   if (!no_cuda_compiler().empty()) GTEST_SKIP() << no_cuda_compiler();
-  const auto json = run_json({"check", "vector_add", "matmul_tiled", "--templates", user_kernels(), "--arch", "sm_80,sm_90,sm_120", "--samples", "1", "--json"});
+  const auto json = run_json({"check", "vector_add", "matmul_tiled", "smooth", "--templates", user_kernels(), "--arch", "sm_80,sm_90,sm_120", "--samples", "1", "--json"});
   EXPECT_EQ(json["passed"], true);
   int candidates = 0;
   for (const auto& sample : json["samples"]) {

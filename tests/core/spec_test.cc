@@ -138,7 +138,7 @@ TEST(Spec, TheExampleOfTheDesignMeansWhatItSays) {
   auto scope = spec.scope(problem, device);
   spec.bind(scope, *spec.find_preset("default"));
   EXPECT_EQ(spec.violated_constraint(scope), nullptr);
-  EXPECT_EQ(spec.launch.grid[0].evaluate_integer(scope), 1);
+  EXPECT_EQ(spec.launches.front().grid[0].evaluate_integer(scope), 1);
   EXPECT_EQ(spec.work.bytes.evaluate_real(scope), 6000);
   spec.bind_tolerance(scope, problem);
   EXPECT_EQ(spec.tolerance.at(DType::f16).rel.evaluate_real(scope), 2 * 0x1p-11);

@@ -85,7 +85,7 @@ TEST_F(GpuLaunchTest, MoreThan48KibOfDynamicSharedMemory) {
   tune_here(tile(32, false));
   Launcher launcher(options());
   const Kernel kernel = launcher.get("matmul", problem(128));
-  EXPECT_EQ(kernel.state()->shared_bytes, 65536);
+  EXPECT_EQ(kernel.state()->launches.front().shared_bytes, 65536);
   EXPECT_EQ(kernel.state()->configuration, tile_values(32, false)) << kernel.note();
   EXPECT_EQ(result(kernel), 1);
 }

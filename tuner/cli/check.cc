@@ -54,34 +54,25 @@ std::vector<std::pair<std::string, Configuration>> choose_samples(const KernelSp
   return samples;
 }
 
-// The default problem, once per value of its dtype.
-std::vector<Problem> sample_problems(const KernelSpec& spec) {
-  std::vector<Problem> problems;
-  const Dimension* dtype = spec.find_dimension("dtype");
-  if (dtype == nullptr) return {spec.default_problem()};
-  for (const std::string& value : dtype->values) {
-    Problem problem = spec.default_problem();
-    problem.set("dtype", value);
-    problems.push_back(std::move(problem));
+// The values of the categorical dimensions: "f16 tensor".
+std::string category_text(const KernelSpec& spec, const Problem& problem) {
+  std::string text;
+  for (const Dimension& dimension : spec.dimensions) {
+    if (dimension.categorical) text += (text.empty() ? "" : " ") + to_text(problem.at(dimension.name));
   }
-  return problems;
-}
-
-std::string dtype_text(const Problem& problem) {
-  const Value* dtype = problem.find("dtype");
-  return dtype == nullptr ? "" : to_text(*dtype);
+  return text;
 }
 
 std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<std::string>& archs, int samples) {
   std::vector<SampleJob> jobs;
   std::vector<Row> rows;
   for (const std::string& arch : archs) {
-    for (const Problem& problem : sample_problems(kernel.spec)) {
+    for (const Problem& problem : kernel.spec.category_problems()) {
       jobs.push_back({&kernel, problem, {}, arch, true, false});
-      rows.push_back({kernel.spec.name, arch, dtype_text(problem), "reference"});
+      rows.push_back({kernel.spec.name, arch, category_text(kernel.spec, problem), "reference"});
       for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in_device(arch), samples)) {
         jobs.push_back({&kernel, problem, configuration, arch, false, false});
-        rows.push_back({kernel.spec.name, arch, dtype_text(problem), what});
+        rows.push_back({kernel.spec.name, arch, category_text(kernel.spec, problem), what});
       }
     }
   }
@@ -100,7 +91,7 @@ std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<st
 // Verified against the reference on the spec's small problems: the first verify problem stands for the tuned one.
 std::vector<Row> device_rows(const KernelTemplate& kernel, const std::string& device, int samples) {
   std::vector<Row> rows;
-  for (const Problem& defaults : sample_problems(kernel.spec)) {
+  for (const Problem& defaults : kernel.spec.category_problems()) {
     const std::vector<Problem> small = kernel.spec.verify_problems(defaults);
     const Problem problem = small.empty() ? defaults : small.back();
     DeviceExecutorOptions options;
@@ -113,7 +104,7 @@ std::vector<Row> device_rows(const KernelTemplate& kernel, const std::string& de
       line.show(fmt::format("{} {}: {}", kernel.spec.name, problem.display(), what));
       const Examination examination = executor.examine(configuration);
       rows.push_back({kernel.spec.name, found.kind == "cpu" ? "cpu" : "sm_" + std::to_string(found.compute_capability),
-                      dtype_text(problem), what + fmt::format(" (run on {} problems)", examination.trial.verified_problems),
+                      category_text(kernel.spec, problem), what + fmt::format(" (run on {} problems)", examination.trial.verified_problems),
                       examination.trial.outcome, examination.trial.resources, examination.trial.message});
     }
   }

@@ -35,7 +35,7 @@ void read_buffers(SpecReader& reader, const SpecNode& node, const BaselineOperat
     reader.problem(node.path, fmt::format("found {} buffers, expected {}", node.json.size(), expected));
   }
   std::vector<std::string> pointers;
-  for (const Argument& argument : spec.arguments) if (argument.pointer) pointers.push_back(argument.name);
+  for (const Argument& argument : spec.arguments) if (argument.pointer && !argument.is_workspace()) pointers.push_back(argument.name);
   for (std::size_t i = 0; i < node.json.size(); ++i) {
     const ordered_json& item = node.json[i];
     if (!item.is_string() || item.get_ref<const std::string&>().empty()) continue;  // reported

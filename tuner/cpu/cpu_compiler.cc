@@ -120,6 +120,8 @@ bool mentions(const SourceText& source, std::string_view word) {
                      [&](const auto& header) { return header.second.find(word) != std::string::npos; });
 }
 
+std::string other_symbol(std::size_t i) { return fmt::format("{}_{}", kCpuEntrySymbol, i + 1); }
+
 // The unit that is compiled. Device headers come before the kernel's macros, which could be called anything (T, N).
 std::string unit_text(const CompileRequest& request) {
   std::string unit = "#include \"tunebook_cpu.h\"\n";
@@ -128,10 +130,15 @@ std::string unit_text(const CompileRequest& request) {
   }
   for (const auto& [name, value] : request.instantiation.defines) unit += fmt::format("#define {} {}\n", name, one_line(value));
   unit += fmt::format("#include \"{}\"\n", request.source.file);
-  unit += fmt::format(
-      "#line 1 \"instantiation of {}\"\n"
-      "extern \"C\" __attribute__((visibility(\"default\"))) void {}(void** arguments) {{ ::tunebook_cpu::invoke(&{}, arguments); }}\n",
-      request.instantiation.entry, kCpuEntrySymbol, one_line(request.instantiation.name_expression));
+  const auto add_entry = [&unit](const KernelName& name, const std::string& symbol) {
+    unit += fmt::format(
+        "#line 1 \"instantiation of {}\"\n"
+        "extern \"C\" __attribute__((visibility(\"default\"))) void {}(void** arguments) {{ ::tunebook_cpu::invoke(&{}, arguments); }}\n",
+        name.entry, symbol, one_line(name.expression));
+  };
+  add_entry({request.instantiation.entry, request.instantiation.name_expression}, kCpuEntrySymbol);
+  const std::vector<KernelName>& others = request.instantiation.others;
+  for (std::size_t i = 0; i < others.size(); ++i) add_entry(others[i], other_symbol(i));
   return unit;
 }
 
@@ -258,6 +265,7 @@ std::string CpuCompiler::cache_key(const CompileRequest& request) const {
   hash.add(request.source.file).add(request.source.text);
   for (const auto& [name, text] : request.source.headers) hash.add(name).add(text);
   hash.add(request.instantiation.entry).add(request.instantiation.name_expression);
+  for (const KernelName& other : request.instantiation.others) hash.add("kernel").add(other.entry).add(other.expression);
   for (const auto& [name, value] : request.instantiation.defines) hash.add(name).add(value);
   hash.add(joined(kernel_options(request.instantiation.options)));
   return hash.hex();
@@ -268,6 +276,7 @@ CompileReply CpuCompiler::compile(const CompileRequest& request) {
   CompileReply reply;
   reply.id = request.id;
   reply.symbol = kCpuEntrySymbol;
+  for (std::size_t i = 0; i < request.instantiation.others.size(); ++i) reply.other_symbols.push_back(other_symbol(i));
   const std::vector<std::string> own = kernel_options(request.instantiation.options);
   std::vector<std::string> options = compiler_.options();
   options.insert(options.end(), own.begin(), own.end());

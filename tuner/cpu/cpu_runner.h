@@ -35,11 +35,13 @@ class CpuRunner : public RunnerBackend {
   struct Loaded {
     KernelLibrary library;
     LaunchShape shape;
+    std::vector<ScalarValue> scalars;
   };
   // The kernels of one configuration on one problem.
   struct Candidate {
     ProblemBuffers* problem = nullptr;
     std::vector<Loaded> launches;
+    std::vector<WorkspaceSize> workspaces;
     bool nondeterministic = false;
     bool restore = false;
     std::optional<CopyBaseline> copy = std::nullopt;  // instead of launches

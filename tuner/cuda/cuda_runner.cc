@@ -35,15 +35,19 @@ class KernelSet {
  public:
   PreparedLaunches prepare(const ProblemLaunch& problem) {
     PreparedLaunches prepared;
+    prepared.workspaces = problem.workspaces;
+    std::optional<Resources> needed;
     for (const KernelLaunch& launch : problem.launches) {
       std::shared_ptr<LoadedKernel>& kernel = kernels_[{launch.artifact, launch.symbol}];
       if (!kernel) kernel = std::make_shared<LoadedKernel>(launch.artifact, launch.symbol);
-      prepared.push_back({kernel, launch.shape});
-      resources_ = kernel->prepare(launch.shape);
+      prepared.launches.push_back({kernel, launch.shape, launch.scalars});
+      const Resources resources = kernel->prepare(launch.shape);
+      needed = needed ? most_needed(*needed, resources) : resources;
     }
+    resources_ = needed.value_or(Resources{});
     return prepared;
   }
-  // Of the kernel prepared last.
+  // Of the launches prepared last.
   const Resources& resources() const { return resources_; }
 
  private:
@@ -128,6 +132,7 @@ class CudaRunner : public RunnerBackend {
       KernelSet kernels;
       std::vector<PreparedLaunches> launches;
       for (const ProblemLaunch& candidate : request.candidates) launches.push_back(kernels.prepare(candidate));
+      share_workspaces(request.candidates, launches);
       std::unique_ptr<BaselineCandidate> baseline;
       std::vector<Sampler::Candidate> candidates;
       std::vector<std::size_t> places;  // of the candidates in the request: a baseline that is not ok is not timed
@@ -186,6 +191,12 @@ class CudaRunner : public RunnerBackend {
     }
   }
 
+  void share_workspaces(const std::vector<ProblemLaunch>& candidates, const std::vector<PreparedLaunches>& launches) {
+    std::map<std::int64_t, std::vector<const PreparedLaunches*>> by_problem;
+    for (std::size_t i = 0; i < launches.size(); ++i) by_problem[candidates[i].problem].push_back(&launches[i]);
+    for (const auto& [number, all] : by_problem) problem(number).share_workspaces(all);
+  }
+
   ProblemBuffers& problem(std::int64_t number) {
     const auto found = problems_.find(number);
     if (found == problems_.end()) throw std::invalid_argument(fmt::format("problem {} was not set up", number));
@@ -230,6 +241,7 @@ class CudaRunner : public RunnerBackend {
 
   void time(const RunRequest& request, const PreparedLaunches& launches, const StageCallback& stage, RunReply& reply) {
     const Sampler::Candidate candidate{&problem(request.time->problem), &launches, request.time->restore};
+    candidate.problem->share_workspaces({&launches});
     reply.timing = sampler().measure(candidate, request.timing, [&] { stage("time"); });
     if (reply.timing->abandoned) {
       reply.outcome = Outcome::abandoned;

@@ -269,15 +269,20 @@ struct DeviceExecutor::Impl {
     Job& job = found->second;
     job.compiled = std::move(result.reply);
     cost.observe(job.proposal.configuration, job.compiled.seconds);
-    job.compiled.resources.shared_dynamic_bytes = job.candidate.launch.shared_bytes;
+    Resources& resources = job.compiled.resources;
+    const std::vector<PlannedLaunch>& launches = job.candidate.launches.launches;
+    for (const PlannedLaunch& launch : launches) {
+      resources.shared_dynamic_bytes = std::max(resources.shared_dynamic_bytes, launch.shape.shared_bytes);
+    }
     if (job.compiled.outcome != Outcome::ok) return finish(order, job.compiled.outcome, job.compiled.message);
-    if (identity.device.kind == "cuda" &&
-        achievable_blocks_per_sm(identity.device.limits, job.compiled.resources, job.candidate.launch.threads()) == 0) {
+    // Of several kernels the report has the most that any of them needs: the runner tells which fits.
+    const LaunchShape& shape = launches.front().shape;
+    const bool one_kernel = job.compiled.other_symbols.empty();
+    if (identity.device.kind == "cuda" && one_kernel && achievable_blocks_per_sm(identity.device.limits, resources, shape.threads()) == 0) {
       return finish(order, Outcome::no_resources,
                     fmt::format("no block fits a multiprocessor: {} threads with {} registers each, {} + {} bytes of shared memory",
-                                job.candidate.launch.threads(), job.compiled.resources.registers,
-                                std::max<std::int64_t>(0, job.compiled.resources.shared_static_bytes),
-                                job.candidate.launch.shared_bytes));
+                                shape.threads(), resources.registers, std::max<std::int64_t>(0, resources.shared_static_bytes),
+                                shape.shared_bytes));
     }
     ready.insert(order);
     pump();
@@ -545,7 +550,7 @@ int DeviceExecutor::compile_workers() const { return impl_->pool->workers(); }
 Examination DeviceExecutor::examine(const Configuration& configuration) {
   Examination examination;
   const VerificationPlan::Candidate candidate = impl_->plan->candidate(configuration);
-  examination.launch = candidate.launch;
+  examination.launches = candidate.launches.launches;
   examination.skipped_problems = candidate.skipped_problems;
   bool finished = false;
   on_done([&](TrialRecord record) {

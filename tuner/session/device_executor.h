@@ -27,7 +27,7 @@ struct DeviceExecutorOptions {
 // What happened to one configuration outside a session (`run`, `check`).
 struct Examination {
   TrialRecord trial;
-  LaunchShape launch;             // on the tuned problem
+  std::vector<PlannedLaunch> launches;  // on the tuned problem; none if they cannot be computed
   std::string compile_options;
   std::int64_t skipped_problems = 0;  // verify problems that the configuration's constraints exclude
 };

@@ -24,7 +24,7 @@
 
 namespace tunebook {
 
-inline constexpr int kProtocolVersion = 2;
+inline constexpr int kProtocolVersion = 3;
 
 enum class WorkerRole { compiler, runner };
 
@@ -53,7 +53,8 @@ struct CompileReply {
   Outcome outcome = Outcome::ok;  // ok, compile_error, no_resources (shared memory or registers over the limit)
   std::string message;            // the compiler's own words, trimmed to 16 KiB
   std::string artifact;           // path of the cubin or shared object in the cache
-  std::string symbol;             // lowered name
+  std::string symbol;             // lowered name of the instantiation's first kernel
+  std::vector<std::string> other_symbols;  // of its others
   Resources resources;
   std::string options;            // the full option line, for the record
   bool cached = false;
@@ -78,6 +79,7 @@ struct KernelLaunch {
   std::string artifact;
   std::string symbol;
   LaunchShape shape;
+  std::vector<ScalarValue> scalars = {};  // instead of the values of the problem's setup
 };
 
 // Buffers of one problem, with its reference result. A runner keeps several problems; problem 0 is the tuned one.
@@ -114,10 +116,11 @@ struct TimingPlan {
 
 struct ProblemLaunch {
   std::int64_t problem = 0;
-  std::vector<KernelLaunch> launches;  // in order; one today
+  std::vector<KernelLaunch> launches;  // in order
   bool nondeterministic = false;       // run-to-run equality is not asked
   bool restore = false;                // inout arguments must be made anew before each launch
-  std::optional<BaselineLaunch> baseline;  // instead of launches; of an InterleaveRequest only
+  std::vector<WorkspaceSize> workspaces = {};  // instead of the counts of the problem's setup
+  std::optional<BaselineLaunch> baseline = {};  // instead of launches; of an InterleaveRequest only
 };
 
 // Verify on each of `verify` in turn (two runs with different poison), then time `time` if given.

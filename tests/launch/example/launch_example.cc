@@ -88,12 +88,12 @@ class BareKernel {
     const auto size = [](const std::array<std::int64_t, 3>& extent) {
       return dim3{static_cast<unsigned>(extent[0]), static_cast<unsigned>(extent[1]), static_cast<unsigned>(extent[2])};
     };
-    config_.gridDim = size(cubin.about.grid);
-    config_.blockDim = size(cubin.about.block);
-    config_.dynamicSmemBytes = static_cast<std::size_t>(cubin.about.shared_bytes);
-    if (cubin.about.shared_bytes > 48 << 10) {
+    config_.gridDim = size(cubin.about.launches.front().grid);
+    config_.blockDim = size(cubin.about.launches.front().block);
+    config_.dynamicSmemBytes = static_cast<std::size_t>(cubin.about.launches.front().shared_bytes);
+    if (cubin.about.launches.front().shared_bytes > 48 << 10) {
       check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel_), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(cubin.about.shared_bytes)),
+                                 static_cast<int>(cubin.about.launches.front().shared_bytes)),
             "cudaFuncSetAttribute");
     }
   }

@@ -1,0 +1,87 @@
+// Rows of a matrix that are read more than once: the part of a row that one thread works on.
+//
+// A row is a sequence of packs of VEC elements, and the THREADS threads that share it take them in turn: pack p belongs to thread
+// p % THREADS, so that neighbours read neighbours. Of its packs a thread keeps the first REGISTERS in registers and the next SHARED
+// in shared memory; those that remain it reads again in every pass, which L2 answers as long as the rows in flight fit there.
+// A thread needs no barrier for what it keeps in shared memory: it reads its own packs only.
+#pragma once
+
+#include "async_copy.cuh"
+#include "pack.cuh"
+
+// How many blocks of `threads` the registers of a multiprocessor shall hold at least, for __launch_bounds__: 1536 threads may have 40
+// registers each, 1024 have 64, 512 have 128. Some blocks read or write while others reduce, so that as many are wanted as leave room for
+// the packs that a thread keeps in registers, those that it reads again together, and the addresses of a second place to keep packs in.
+__host__ __device__ constexpr int resident_blocks(int threads, int registers, int shared, int unroll, int pack_bytes) {
+  const int bytes = (registers + unroll - 1) * pack_bytes + (registers > 0 && shared > 0 ? 16 : 0);
+  const int resident = bytes <= 64 ? 1536 : bytes <= 144 ? 1024 : 512;
+  return threads < resident ? resident / threads : 1;
+}
+
+// BLOCK: threads of the block. UNROLL: packs that are on their way together where they are read again.
+template <typename T, int VEC, int THREADS, int REGISTERS, int SHARED, int UNROLL, int BLOCK>
+class row_slice {
+ public:
+  using item = pack<T, VEC>;
+
+  // `row` is aligned to a pack and has `packs` of them: 0 for a row behind the last one. `thread` is this one's number among THREADS.
+  // `shared` has room for SHARED * BLOCK packs of the whole block.
+  __device__ __forceinline__ row_slice(const T* row, long long packs, int thread, item* shared)
+      : row_(row + static_cast<long long>(thread) * VEC), shared_(shared + threadIdx.x), left_(packs - thread) {
+    constexpr int kMost = (REGISTERS + SHARED) * THREADS;
+    left_held_ = left_ < kMost ? static_cast<int>(left_) : kMost;
+  }
+
+  // Starts the reading of what is kept. Call it once, before visit().
+  __device__ __forceinline__ void hold() {
+    if constexpr (SHARED > 0) {
+#pragma unroll
+      for (int i = 0; i < SHARED; ++i) {
+        const int pack = (REGISTERS + i) * THREADS;
+        if (pack < left_held_) copy_async<VEC * sizeof(T)>(shared_ + i * BLOCK, row_ + pack * VEC);
+      }
+      commit_copies();
+    }
+#pragma unroll
+    for (int i = 0; i < REGISTERS; ++i) {
+      if (i * THREADS < left_held_) registers_[i] = load_pack<VEC>(row_ + i * THREADS * VEC);
+    }
+  }
+
+  // Calls visitor(pack, column of its first element relative to that of this thread's first) for each pack of this thread.
+  template <typename Visitor>
+  __device__ __forceinline__ void visit(Visitor visitor) const {
+#pragma unroll
+    for (int i = 0; i < REGISTERS; ++i) {
+      if (i * THREADS < left_held_) visitor(registers_[i], static_cast<long long>(i * THREADS * VEC));
+    }
+    if constexpr (SHARED > 0) {
+      wait_for_copies<0>();
+#pragma unroll
+      for (int i = 0; i < SHARED; ++i) {
+        const int pack = (REGISTERS + i) * THREADS;
+        if (pack < left_held_) visitor(shared_[i * BLOCK], static_cast<long long>(pack * VEC));
+      }
+    }
+    long long pack = (REGISTERS + SHARED) * THREADS;
+    if constexpr (UNROLL > 1) {
+#pragma unroll 1
+      for (; pack + (UNROLL - 1) * THREADS < left_; pack += UNROLL * THREADS) {
+        item batch[UNROLL];
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i) batch[i] = load_pack<VEC>(row_ + (pack + i * THREADS) * VEC);
+#pragma unroll
+        for (int i = 0; i < UNROLL; ++i) visitor(batch[i], (pack + i * THREADS) * VEC);
+      }
+    }
+#pragma unroll 1
+    for (; pack < left_; pack += THREADS) visitor(load_pack<VEC>(row_ + pack * VEC), pack * VEC);
+  }
+
+ private:
+  const T* row_;        // this thread's first pack
+  item* shared_;        // this thread's first place
+  long long left_;      // packs of the row from this thread's first one on; 0 or less: it has none
+  int left_held_;       // the same, but no more than can be kept: 32 bits make cheap comparisons
+  item registers_[REGISTERS > 0 ? REGISTERS : 1];
+};

@@ -1,0 +1,144 @@
+// Softmax of each row: y = exp(x - max) / sum(exp(x - max)). x and y are m x n, row-major; every m, n >= 1 is right.
+// An element of -inf becomes 0; a row of nothing else, and one with NaN or +inf, becomes NaN.
+//
+// One template holds the textbook ladder: a thread, a warp or a block per row, three passes or two ("online": the maximum and the
+// sum in one, Milakov and Gimelshein 2018), rows kept in registers or shared memory, and rows shared by several blocks: as a
+// cluster, or by two launches that meet in a workspace. Each rung is a preset in kernel.json.
+#include "element.cuh"
+#include "row.cuh"
+#include "row_team.cuh"
+#include "running_sum.cuh"
+
+// The sum of exp(x - base) over some elements, base their maximum; (-inf, 0) for none.
+struct exp_sum {
+  float maximum;
+  float sum;
+};
+
+__device__ __forceinline__ float minus_infinity() { return __int_as_float(0xff800000); }
+
+// What to subtract under a maximum: -inf - -inf is NaN, but exp(-inf - 0) is the 0 that is meant.
+__device__ __forceinline__ float finite_base(float maximum) { return maximum == minus_infinity() ? 0.0f : maximum; }
+
+struct join {
+  __device__ __forceinline__ exp_sum operator()(exp_sum x, exp_sum y) const {
+    const float maximum = fmaxf(x.maximum, y.maximum);
+    const float base = finite_base(maximum);
+    return {maximum, x.sum * expf(x.maximum - base) + y.sum * expf(y.maximum - base)};
+  }
+};
+
+template <typename T, int VEC>
+__device__ __forceinline__ float pack_maximum(const pack<T, VEC>& values) {
+  float result = widen(values.element[0]);
+#pragma unroll
+  for (int v = 1; v < VEC; ++v) result = fmaxf(result, widen(values.element[v]));
+  return result;
+}
+
+template <typename T, int VEC>
+__device__ __forceinline__ float pack_exp_sum(const pack<T, VEC>& values, float base) {
+  float result = expf(widen(values.element[0]) - base);
+#pragma unroll
+  for (int v = 1; v < VEC; ++v) result += expf(widen(values.element[v]) - base);
+  return result;
+}
+
+// This thread's part of a row, the maximum and the sum found together.
+template <typename Slice>
+__device__ __forceinline__ exp_sum online_exp_sum(const Slice& slice) {
+  float largest = minus_infinity();
+  running_sum sum;
+  slice.visit([&](const typename Slice::item& values, long long) {
+    const float next = fmaxf(largest, pack_maximum(values));
+    const float base = finite_base(next);
+    sum.scale(expf(largest - base));
+    sum.add(pack_exp_sum(values, base));
+    largest = next;
+  });
+  return {largest, sum.sum};
+}
+
+// `y` is the element of the row at this thread's first column.
+template <typename T, int VEC, typename Slice>
+__device__ __forceinline__ void write_quotients(T* y, const Slice& slice, exp_sum row) {
+  const float base = finite_base(row.maximum);
+  const float factor = 1.0f / row.sum;
+  slice.visit([&](const pack<T, VEC>& values, long long column) {
+    pack<T, VEC> result;
+#pragma unroll
+    for (int v = 0; v < VEC; ++v) narrow(expf(widen(values.element[v]) - base) * factor, result.element[v]);
+    store_pack(y + column, result);
+  });
+}
+
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE>
+__device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long long n) {
+  using Team = row_team<THREADS, ROWS, BLOCKS>;
+  using Slice = row_slice<T, VEC, Team::kThreads, REGISTERS, SHARED, UNROLL, Team::kBlockThreads>;
+  extern __shared__ __align__(16) unsigned char shared_memory[];
+
+  const Team team;
+  const long long row = team.row();
+  Slice slice(x + row * n, row < m ? n / VEC : 0, team.thread(), reinterpret_cast<pack<T, VEC>*>(shared_memory));
+  slice.hold();
+  team.wait_for_start();
+
+  exp_sum total;
+  if constexpr (ONLINE) {
+    total = team.template reduce<0>(online_exp_sum(slice), join{});
+  } else {
+    float largest = minus_infinity();
+    slice.visit([&](const pack<T, VEC>& values, long long) { largest = fmaxf(largest, pack_maximum(values)); });
+    total.maximum = team.template reduce<0>(largest, maximum{});
+
+    const float base = finite_base(total.maximum);
+    running_sum sum;
+    slice.visit([&](const pack<T, VEC>& values, long long) { sum.add(pack_exp_sum(values, base)); });
+    total.sum = team.template reduce<1>(sum.sum, plus{});
+  }
+  write_quotients<T, VEC>(y + row * n + team.thread() * VEC, slice, total);
+}
+
+// The kernels, of which a configuration launches one, or the last two one after the other. `partial` is m x BLOCKS.
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONLINE>
+__global__ void __launch_bounds__(THREADS * ROWS, resident_blocks(THREADS * ROWS, REGISTERS, SHARED, UNROLL, VEC * sizeof(T)))
+    softmax(T* __restrict__ y, const T* __restrict__ x, float*, long long m, long long n) {
+  softmax_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONLINE>(y, x, m, n);
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE>
+__global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, SHARED, UNROLL, VEC * sizeof(T))) __cluster_dims__(BLOCKS)
+    softmax_cluster(T* __restrict__ y, const T* __restrict__ x, float*, long long m, long long n) {
+  softmax_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, ONLINE>(y, x, m, n);
+}
+#endif
+
+// Each of BLOCKS blocks per row: the maximum and the sum of its part.
+template <typename T, int THREADS, int VEC, int REGISTERS, int UNROLL, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, 0, UNROLL, VEC * sizeof(T)))
+    softmax_partial(T*, const T* __restrict__ x, float* partial, long long, long long n) {
+  __shared__ exp_sum warp_partial[(THREADS + 31) / 32];
+  using Slice = row_slice<T, VEC, THREADS * BLOCKS, REGISTERS, 0, UNROLL, THREADS>;
+  const long long row = blockIdx.x / BLOCKS;
+  Slice slice(x + row * n, n / VEC, blockIdx.x % BLOCKS * THREADS + threadIdx.x, nullptr);
+  slice.hold();
+  const exp_sum total = group_reduce<THREADS>(online_exp_sum(slice), join{}, warp_partial);
+  if (threadIdx.x == 0) reinterpret_cast<exp_sum*>(partial)[blockIdx.x] = total;
+}
+
+// Then each of them: the quotients of its part. Blocks go through the rows backwards: what was read last is still in L2.
+template <typename T, int THREADS, int VEC, int REGISTERS, int UNROLL, int BLOCKS>
+__global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, 0, UNROLL, VEC * sizeof(T)))
+    softmax_apply(T* __restrict__ y, const T* __restrict__ x, float* partial, long long, long long n) {
+  using Slice = row_slice<T, VEC, THREADS * BLOCKS, REGISTERS, 0, UNROLL, THREADS>;
+  const unsigned block = gridDim.x - 1 - blockIdx.x;
+  const long long row = block / BLOCKS;
+  const int thread = block % BLOCKS * THREADS + threadIdx.x;
+  Slice slice(x + row * n, n / VEC, thread, nullptr);
+  slice.hold();
+  const exp_sum* parts = reinterpret_cast<const exp_sum*>(partial) + row * BLOCKS;
+  const exp_sum total = warp_reduce<BLOCKS>(parts[threadIdx.x % BLOCKS], join{});
+  write_quotients<T, VEC>(y + row * n + thread * VEC, slice, total);
+}
