@@ -103,7 +103,7 @@ TEST(Baseline, EveryFaultIsToldWithItsPlaceAndTheNearestName) {
       {"", "7", "/baseline: found 7, expected an object with the keys operation, buffers, parameters, when"},
       {"/operatoin", "\"gemm\"", "/baseline/operatoin: found the unknown key \"operatoin\""},
       {"/operation", "\"gem\"", "/baseline/operation: found \"gem\", expected one of gemm, conv2d, reduce, scan, copy; did you mean \"gemm\"?"},
-      {"/buffers", "[\"c\", \"a\"]", "/baseline/buffers: found 2 buffers, expected an array with the arguments that are c, a, b of gemm"},
+      {"/buffers", "[\"c\", \"a\"]", "/baseline/buffers: found 2 buffers, expected an array with the arguments that are c, a, b, c_in of gemm"},
       {"/buffers/2", "\"m\"", "/baseline/buffers/2: found \"m\", expected a pointer argument (c, a, b)"},
       {"/buffers/2", "\"a\"", "/baseline/buffers/2: found \"a\" a second time"},
       {"/parameters/transpose_c", "1", "/baseline/parameters/transpose_c: found the unknown parameter \"transpose_c\", expected one of m, n, k"},
@@ -148,6 +148,10 @@ TEST(Baseline, AnArgmaxMayNameItsIndex) {
   ASSERT_TRUE(launch);
   EXPECT_EQ(launch->arguments.size(), 3u);
   EXPECT_EQ(parameter(*launch, "operation"), "argmax");
+  // A sum leaves it alone.
+  json["baseline"]["parameters"]["operation"] = "'argmax' if layout == 'nt' else 'sum'";
+  EXPECT_EQ(launch_for(json, "m=3,n=5,k=7,layout=nn")->arguments, (std::vector<std::int64_t>{0, 1}));
+  EXPECT_EQ(launch_for(json, "m=3,n=5,k=7,layout=nt")->arguments, (std::vector<std::int64_t>{0, 1, 2}));
 }
 
 TEST(Baseline, StatesHaveNamesOfTheirOwn) {

@@ -157,10 +157,18 @@ class Gemm : public Operation {
     library.check(library.create(handle_.created()), "cublasCreate");
     library.check(library.set_stream(handle_.get(), request.stream()), "cublasSetStream");
     library.check(library.set_workspace(handle_.get(), workspace_.get(), workspace_.bytes()), "cublasSetWorkspace");
-    ways_.push_back({"cublasGemmEx", [this](void* const* p) { gemm_ex(p); }});
-    add_gemv();
+    separate_ = request.buffers() == 4;
+    if (separate_) {
+      request.require_elements(3, std::int64_t{m_} * n_);
+      if (request.dtype(3) != request.dtype(0)) throw Unavailable("cuBLAS takes c_in in the type of c");
+    } else {
+      // These add to c in place, so c_in is of no use to them.
+      ways_.push_back({"cublasGemmEx", [this](void* const* p) { gemm_ex(p); }});
+      add_gemv();
+    }
     describe_matmul();
     add_heuristics();
+    if (ways_.empty()) throw Unavailable("cuBLASLt has nothing for this product");
   }
 
   std::string name() const override { return "cuBLAS " + cublas().version(); }
@@ -237,7 +245,7 @@ class Gemm : public Operation {
       ways_.push_back({"cublasLtMatmul, choice " + std::to_string(i + 1) + " of " + std::to_string(count),
                        [this, algorithm = found[static_cast<std::size_t>(i)].algo](void* const* p) {
                          cublas().check(cublas().lt_matmul(lt_.get(), desc_.get(), alpha_.of(compute_), p[2], layout_b_.get(), p[1], layout_a_.get(),
-                                                           beta_.of(compute_), p[0], layout_c_.get(), p[0], layout_c_.get(), &algorithm, workspace_.get(), workspace_.bytes(), stream_),
+                                                           beta_.of(compute_), p[separate_ ? 3 : 0], layout_c_.get(), p[0], layout_c_.get(), &algorithm, workspace_.get(), workspace_.bytes(), stream_),
                                         "cublasLtMatmul");
                        }});
     }
@@ -249,6 +257,7 @@ class Gemm : public Operation {
   cudaDataType type_c_, type_a_, type_b_;
   cublasComputeType_t compute_;
   Factor alpha_, beta_;
+  bool separate_ = false;  // beta's matrix is another than c
   cudaStream_t stream_;
   Workspace workspace_;
   Owned<cublasHandle_t> handle_{[](cublasHandle_t handle) { cublas().destroy(handle); }};

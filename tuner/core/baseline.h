@@ -46,11 +46,12 @@ struct BaselineOperation {
   std::vector<BaselineParameter> parameters;
 };
 
-// gemm     c, a, b: c = alpha * a * b + beta * c, row-major; a is m x k (transpose_a: k x m), b is k x n (transpose_b: n x k)
+// gemm     c, a, b[, c_in]: c = alpha * a * b + beta * c_in (without c_in: * c), row-major; a is m x k (transpose_a: k x m), b is k x n
+//          (transpose_b: n x k)
 // conv2d   output, input, filter: NCHW cross-correlation (flip: convolution) of n x c x h x w with k filters of c x r x s, stride 1,
 //          zeros of pad_h and pad_w around the input
 // reduce   output, input[, index]: sum, min, max or argmax of n elements. argmax writes the first place of the largest to `index`,
-//          and its value to `output`; without `index` its place to `output`
+//          and its value to `output`; without `index` its place to `output`. The others leave `index` alone
 // scan     output, input: prefix sums of n elements, inclusive or exclusive
 // copy     destination, source: a copy of the smaller of the two buffers, whose result is not looked at
 // math, of gemm and conv2d: ieee (no tensor cores of less precision; the default for f32 and f64) or tensor (f16 and bf16).
@@ -60,7 +61,9 @@ const BaselineOperation* find_baseline_operation(std::string_view name);
 // A baseline on one problem, all numbers known: what a worker gets.
 struct BaselineLaunch {
   std::string operation;
-  std::vector<std::int64_t> arguments;  // places in the kernel's argument list, in the order of BaselineOperation::buffers
+  // Places in the kernel's argument list, in the order of BaselineOperation::buffers: what it reads or writes. A result of the kernel
+  // that is none of them is not its.
+  std::vector<std::int64_t> arguments;
   std::vector<std::pair<std::string, std::string>> parameters;  // all of the operation's: "128", "0.5", "ieee"; flags are "0" or "1"
 };
 

@@ -179,7 +179,7 @@ void BaselineCandidate::choose(bool verified, const std::function<void()>& stage
   std::string wrong;
   for (const Way& way : ways_) {
     stage();
-    const Judgement verdict = verified ? buffers_.verify_queued([&] { way.queue(0); }) : Judgement();
+    const Judgement verdict = verified ? buffers_.verify_queued([&] { way.queue(0); }, arguments_) : Judgement();
     if (verdict.outcome == Outcome::ok) {
       chosen_ = &way;
       report_.message = way.name + (wrong.empty() ? "" : fmt::format(" ({})", wrong));

@@ -48,8 +48,9 @@ class ProblemBuffers {
   Judgement verify(const PreparedLaunches& launches, bool nondeterministic);
   // One run from poisoned outputs, and all checks. Throws CudaError.
   Judgement verify_once(const PreparedLaunches& launches);
-  // The same for what `queue` puts on the stream, working on set 0. Throws CudaError and what `queue` throws.
-  Judgement verify_queued(const std::function<void()>& queue);
+  // The same for what `queue` puts on the stream, working on set 0; of the outputs only those among `arguments` are compared. Throws
+  // CudaError and what `queue` throws.
+  Judgement verify_queued(const std::function<void()>& queue, const std::vector<std::size_t>& arguments);
 
   // Timing works on sets of buffers with the same inputs: number 0 is that of run 0, the others are copies, made when first asked for.
   // Tries to have `wanted` sets (at least 1); returns how many there are, fewer where memory is short. Throws CudaError.
