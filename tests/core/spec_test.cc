@@ -77,7 +77,8 @@ constexpr const char* kEverything = R"json({
   "tolerance": {"f32": {"rel": "0", "abs": "2 * sqrt(k) * eps * scale"}},
   "work": {"flops": "2 * m * n * k", "bytes": "1.5 * m"},
   "arch": "TILE == 16 and device.compute_capability >= 90 ? 'sm_90a' : native",
-  "cpu": "TILE <= 16", "nondeterministic": "TILE == 8", "restore": "PAD or TILE == 8"
+  "cpu": "TILE <= 16", "nondeterministic": "TILE == 8", "restore": "PAD or TILE == 8",
+  "baseline": {"operation": "gemm", "buffers": ["c", "a", "sum"], "parameters": {"m": "m", "n": "n", "k": "k", "alpha": "1.5", "math": "'ieee'"}, "when": "dtype == 'f32'"}
 })json";
 
 ordered_json vector_add() { return parse_json_text(kVectorAdd, "kernel.json"); }

@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "search/recording.h"
 #include "session/device_executor.h"
+#include "session/finalists.h"
 #include "session/possible_time.h"
 #include "session/replay_executor.h"
 #include "session/subject.h"
@@ -32,6 +33,7 @@ struct Options {
   int lock_clocks_mhz = 0;
   std::string cache = "cold", objective = "time";
   bool energy = false;
+  bool no_baseline = false;
 };
 
 // Everything a session needs, from a template on a device or from a recording.
@@ -149,6 +151,44 @@ CeilingText winner_ceiling(const Stage& stage, const TuneResult& result) {
                       result.winner->median_us);
 }
 
+// What the winner is compared with; the ratio is its time over the winner's.
+nlohmann::ordered_json baseline_json(const TuneResult& result) {
+  const BaselineRecord& baseline = *result.baseline;
+  nlohmann::ordered_json json = {{"name", baseline.name}, {"median_us", nullptr}, {"ratio", nullptr}, {"ratio_ci", nullptr}};
+  if (baseline.median_us) json["median_us"] = *baseline.median_us;
+  const auto ratio = result.winner ? baseline_ratio(baseline, *result.winner) : std::nullopt;
+  if (ratio) json["ratio"] = ratio->ratio;
+  if (ratio && ratio->interval) json["ratio_ci"] = {ratio->interval->first, ratio->interval->second};
+  json["operation"] = baseline.operation;
+  json["state"] = baseline_state_name(baseline.state);
+  json["message"] = baseline.message;
+  return json;
+}
+
+// "cuBLAS 13.0.2 (cublasLtMatmul, choice 2 of 12): 63.5 us, 1.19 times the winner's (1.18 to 1.20)".
+std::string baseline_text(const TuneResult& result) {
+  const BaselineRecord& baseline = *result.baseline;
+  std::string text = fmt::format("{} ({}): {}", baseline.name, baseline.message, format_time_us(*baseline.median_us));
+  if (const auto ratio = baseline_ratio(baseline, *result.winner)) {
+    text += fmt::format(", {:.3f} times the winner's", ratio->ratio);
+    if (ratio->interval) text += fmt::format(" ({:.3f} to {:.3f})", ratio->interval->first, ratio->interval->second);
+  }
+  return text;
+}
+
+void print_missing_baseline(const TuneResult& result) {
+  if (!result.baseline) return;
+  const BaselineRecord& baseline = *result.baseline;
+  const std::string name = baseline.name.empty() ? baseline.operation : baseline.name;
+  const char* again = result.from_book ? " (that was then; --remeasure tries again)" : "";
+  switch (baseline.state) {
+    case BaselineState::ok: break;
+    case BaselineState::unavailable: fmt::print(stderr, "note: no baseline: {}{}\n", baseline.message, again); break;
+    case BaselineState::wrong_result: fmt::print(stderr, "note: the baseline {} is not compared with, its result is wrong: {}{}\n", name, baseline.message, again); break;
+    case BaselineState::failed: fmt::print(stderr, "note: the baseline {} failed: {}{}\n", name, baseline.message, again); break;
+  }
+}
+
 nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, double wall_seconds) {
   nlohmann::ordered_json json;
   json["kernel"] = stage.subject.kernel;
@@ -192,6 +232,7 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   json["configurations_per_s"] =
       result.clock.first_pass > 0 ? static_cast<double>(result.measured) / result.clock.first_pass : 0.0;
   json["ceiling"] = result.winner ? winner_ceiling(stage, result).json : nlohmann::ordered_json(nullptr);
+  json["baseline"] = result.baseline ? baseline_json(result) : nlohmann::ordered_json(nullptr);
   return json;
 }
 
@@ -256,6 +297,7 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
   if (result.winner_verified_problems > 0) {
     table.rows.push_back({"verified", verified_text(result.winner_verified_problems, result.winner_skipped_problems)});
   }
+  if (result.baseline && result.baseline->median_us) table.rows.push_back({"baseline", baseline_text(result)});
   table.rows.push_back({"tie set", winner.tie_set_size() == 1 ? "none: the winner stands alone"
                                                                : fmt::format("{} configurations that cannot be told apart",
                                                                              winner.tie_set_size())});
@@ -287,6 +329,7 @@ int run_tune(const Options& options, const Invocation& invocation) {
   tune_options.finalist_processes = options.finalist_processes;
   tune_options.objective = options.objective == "energy" ? Objective::energy : Objective::time;
   tune_options.energy = options.energy;
+  tune_options.baseline = !options.no_baseline;
   tune_options.run_timeout_s = options.run_timeout_s;
   tune_options.compile_timeout_s = options.compile_timeout_s;
   tune_options.stop = [] { return Interrupt::requested(); };
@@ -332,6 +375,7 @@ int run_tune(const Options& options, const Invocation& invocation) {
     const ExecutorIdentity& place = stage.executor->identity();
     hint_at_calibration(stage.ceilings, place.method, place.device.kind);
   }
+  print_missing_baseline(result);
   std::vector<Rung> ladder;
   const LadderSource source = ladder_source(stage, line);
   if (options.presets) ladder = build_ladder(source, result);
@@ -380,6 +424,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(0, 32))->capture_default_str();
   verb->add_option("--finalist-processes", options->finalist_processes, "in this many fresh processes")
       ->check(CLI::Range(1, 100))->capture_default_str();
+  verb->add_flag("--no-baseline", options->no_baseline, "Do not time the library that the kernel names as its baseline beside the finalists");
   add_lock_clocks_option(*verb, options->lock_clocks_mhz);
   add_seconds_option(*verb, "--run-timeout", options->run_timeout_s, "For each step of a trial on the device");
   add_seconds_option(*verb, "--compile-timeout", options->compile_timeout_s, "For one compile");

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/baseline.h"
 #include "core/device.h"
 #include "core/dtype.h"
 #include "core/expression.h"
@@ -116,6 +117,7 @@ class KernelSpec {
   Expression cpu;    // optional: which configurations the cpu device runs
   Expression nondeterministic;  // optional
   Expression restore;           // optional: which configurations need their inout arguments anew before each launch; all if absent
+  BaselineSpec baseline;        // optional: empty() where there is none
   std::vector<Problem> whole_verify;  // "problem": {"verify": [{...}]}
   Names names;
 

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "core/baseline.h"
+#include "core/error.h"
 #include "core/random.h"
 #include "core/spec_reader.h"
 
@@ -184,6 +186,15 @@ class EvaluationCheck {
   std::vector<std::string> messages_;
 };
 
+// One fault is told, not one for each data type.
+void check_baseline(const KernelSpec& spec, const Device& device, std::vector<std::string>& messages) {
+  try {
+    for (const Problem& problem : spec.category_problems()) evaluate_baseline(spec, problem, device);
+  } catch (const InputError& error) {
+    messages.emplace_back(error.what());
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> check_default_preset(const KernelSpec& spec) {
@@ -192,6 +203,7 @@ std::vector<std::string> check_default_preset(const KernelSpec& spec) {
   const Device device = KernelSpec::generic_device();
   PresetCheck check(spec, device, messages);
   check_default_on_declared(spec, preset, check);
+  check_baseline(spec, device, messages);
   return messages;
 }
 

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/spec.h"
+#include "core/spec_baseline.h"
 #include "core/spec_check.h"
 #include "core/spec_fill.h"
 #include "core/spec_names.h"
@@ -59,6 +60,10 @@ class SpecParser {
       read_tolerance(root);
       read_options_of_devices(root);
       read_presets(root);
+      if (root.find("baseline") != nullptr) {
+        read_baseline(reader_, root.at("baseline"), spec_, [this](const SpecNode& node) { return expression(node, kSizes, Mode::real); },
+                      [this](const SpecNode& node) { return expression(node, kSizes | kDevice); });
+      }
     }
     report(file, reader_.problems());
     report(file, check_default_preset(spec_));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/spec.h"
+#include "core/spec_baseline.h"
 #include "core/spec_fill.h"
 
 namespace tunebook {
@@ -113,6 +114,7 @@ ordered_json KernelSpec::to_json() const {
   put(json, "cpu", cpu);
   put(json, "nondeterministic", nondeterministic);
   put(json, "restore", restore);
+  if (!baseline.empty()) json["baseline"] = write_baseline(baseline);
   return json;
 }
 

@@ -142,6 +142,7 @@ Resources CpuRunner::resources_of(const Candidate& candidate) const {
 
 // Returns microseconds.
 double CpuRunner::launch_once(Candidate& candidate, std::optional<std::uint8_t> shared_poison) {
+  if (candidate.copy) return candidate.copy->run(threads_);
   double total_us = 0;
   for (Loaded& loaded : candidate.launches) {
     GridLaunch launch;
@@ -289,6 +290,18 @@ RunReply CpuRunner::run(const RunRequest& request, const StageCallback& stage) {
   return reply;
 }
 
+BaselineReport CpuRunner::load_baseline(const BaselineLaunch& launch, Candidate& candidate) {
+  if (launch.operation != "copy") {
+    return {BaselineState::unavailable, "", fmt::format("the cpu device has no library for the baseline {}", launch.operation)};
+  }
+  try {
+    candidate.copy.emplace(launch, *candidate.problem);
+  } catch (const std::runtime_error& problem) {
+    return {BaselineState::failed, "memcpy", problem.what()};
+  }
+  return {BaselineState::ok, "memcpy", "by all threads"};
+}
+
 InterleaveReply CpuRunner::interleave(const InterleaveRequest& request, const StageCallback& stage) {
   const auto started = Clock::now();
   InterleaveReply reply;
@@ -299,9 +312,16 @@ InterleaveReply CpuRunner::interleave(const InterleaveRequest& request, const St
     std::vector<WorkspaceSize> workspaces;
     for (const ProblemLaunch& launch : request.candidates) enlarge(workspaces, launch.workspaces);
     for (const ProblemLaunch& launch : request.candidates) find_problem(launch.problem).make_workspaces(workspaces, kPoison[0]);
-    for (const ProblemLaunch& launch : request.candidates) {
+    std::vector<std::size_t> places;  // of the candidates in the request: a baseline that is not there is not timed
+    for (std::size_t i = 0; i < request.candidates.size(); ++i) {
       stage("load");
-      candidates.push_back(load(launch));
+      Candidate candidate = load(request.candidates[i]);
+      if (const auto& baseline = request.candidates[i].baseline) {
+        reply.baseline = load_baseline(*baseline, candidate);
+        if (reply.baseline->state != BaselineState::ok) continue;
+      }
+      candidates.push_back(std::move(candidate));
+      places.push_back(i);
       stage("time");
       candidates.back().problem->restore_changed_inputs();
       launch_once(candidates.back());
@@ -315,11 +335,12 @@ InterleaveReply CpuRunner::interleave(const InterleaveRequest& request, const St
         timings[which].samples_us.push_back(timed_sample(candidates[which], request.cache));
       }
     }
-    for (Timing& timing : timings) {
-      timing.method = timing_method("cpu", request.cache);
-      timing.seconds = seconds_since(started);
+    reply.timings.resize(request.candidates.size());
+    for (std::size_t i = 0; i < timings.size(); ++i) {
+      timings[i].method = timing_method("cpu", request.cache);
+      timings[i].seconds = seconds_since(started);
+      reply.timings[places[i]] = std::move(timings[i]);
     }
-    reply.timings = std::move(timings);
   });
   return reply;
 }

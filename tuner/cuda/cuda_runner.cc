@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "cuda/baseline_candidate.h"
 #include "cuda/calibration.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/cuda_error.h"
@@ -132,12 +133,25 @@ class CudaRunner : public RunnerBackend {
       std::vector<PreparedLaunches> launches;
       for (const ProblemLaunch& candidate : request.candidates) launches.push_back(kernels.prepare(candidate));
       share_workspaces(request.candidates, launches);
+      std::unique_ptr<BaselineCandidate> baseline;
       std::vector<Sampler::Candidate> candidates;
+      std::vector<std::size_t> places;  // of the candidates in the request: a baseline that is not ok is not timed
       for (std::size_t i = 0; i < launches.size(); ++i) {
-        candidates.push_back({&problem(request.candidates[i].problem), &launches[i], request.candidates[i].restore});
+        const ProblemLaunch& wanted = request.candidates[i];
+        Sampler::Candidate candidate{&problem(wanted.problem), &launches[i], wanted.restore};
+        if (wanted.baseline) {
+          baseline = prepare_baseline(*wanted.baseline, *candidate.problem, request.cache, stage);
+          reply.baseline = baseline->report();
+          if (!baseline->ok()) continue;
+          candidate.baseline = [&baseline](std::int64_t set) { baseline->launch(set); };
+        }
+        candidates.push_back(std::move(candidate));
+        places.push_back(i);
       }
-      reply.timings = sampler().interleave(candidates, request.samples, request.max_seconds, request.cache, request.energy_seconds,
-                                           [&] { stage("time"); });
+      std::vector<Timing> timings = sampler().interleave(candidates, request.samples, request.max_seconds, request.cache,
+                                                         request.energy_seconds, [&] { stage("time"); });
+      reply.timings.resize(launches.size());
+      for (std::size_t i = 0; i < timings.size(); ++i) reply.timings[places[i]] = std::move(timings[i]);
     });
     return reply;
   }
@@ -234,6 +248,11 @@ class CudaRunner : public RunnerBackend {
     } else if (!request.verify.empty()) {
       verify_after_timing(*candidate.problem, launches, stage, reply);
     }
+  }
+
+  std::unique_ptr<BaselineCandidate> prepare_baseline(const BaselineLaunch& launch, ProblemBuffers& buffers, CacheMode cache,
+                                                      const StageCallback& stage) {
+    return std::make_unique<BaselineCandidate>(launch, buffers, sampler(), cache, stream_->get(), [&] { stage("baseline"); });
   }
 
   // Made when first needed: the start of the process is not delayed by it.

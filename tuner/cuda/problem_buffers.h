@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +48,9 @@ class ProblemBuffers {
   Judgement verify(const PreparedLaunches& launches, bool nondeterministic);
   // One run from poisoned outputs, and all checks. Throws CudaError.
   Judgement verify_once(const PreparedLaunches& launches);
+  // The same for what `queue` puts on the stream, working on set 0; of the outputs only those among `arguments` are compared. Throws
+  // CudaError and what `queue` throws.
+  Judgement verify_queued(const std::function<void()>& queue, const std::vector<std::size_t>& arguments);
 
   // Timing works on sets of buffers with the same inputs: number 0 is that of run 0, the others are copies, made when first asked for.
   // Tries to have `wanted` sets (at least 1); returns how many there are, fewer where memory is short. Throws CudaError.
@@ -58,6 +62,9 @@ class ProblemBuffers {
   void share_workspaces(const std::vector<const PreparedLaunches*>& candidates);
   // Queues all launches, on the buffers of a set that ensure_sets() has made. Throws CudaError.
   void launch(const PreparedLaunches& launches, std::int64_t set = 0);
+  // The buffer of a pointer argument in such a set.
+  void* address(std::size_t argument, std::int64_t set) const;
+  const std::vector<ArgumentSetup>& arguments() const { return setup_.arguments; }
 
   // After a candidate wrote where it must not: guards and inputs are made anew, and the reference is run again if its result changed.
   void repair();
@@ -95,7 +102,6 @@ class ProblemBuffers {
   void poison(Slot slot, int pattern);
   void fill_inout(Slot slot);
   void launch_on(const PreparedLaunches& launches, Slot slot);
-  void* address(std::size_t argument, std::int64_t set) const;
   std::vector<BufferCopies::Source> copy_sources() const;
   void queue_checks();
   void fetch_checks();

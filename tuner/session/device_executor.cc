@@ -377,8 +377,20 @@ struct DeviceExecutor::Impl {
     timing.samples = identity.device.kind == "cpu" ? 5 : 40;
     timing.cache = options.cache;
     timing.step_s = options.run_timeout_s;
-    return time_in_fresh_processes(loop, command_for(kind_name(device.kind), device.text()), plan->setup(*reference, true),
-                                   std::move(candidates), timing);
+    if (finalist_plan.baseline) timing.baseline = baseline_launch(candidates.front().launch);
+    FinalistTimes times = time_in_fresh_processes(loop, command_for(kind_name(device.kind), device.text()), plan->setup(*reference, true),
+                                                  std::move(candidates), timing);
+    baseline = std::move(times.baseline);
+    return std::move(times.finalists);
+  }
+
+  // On the tuned problem, treated as a candidate is.
+  std::optional<ProblemLaunch> baseline_launch(const ProblemLaunch& candidate) const {
+    ProblemLaunch launch;
+    launch.problem = candidate.problem;
+    launch.restore = candidate.restore;
+    launch.baseline = evaluate_baseline(kernel.spec, plan->tuned(), identity.device);
+    return launch.baseline ? std::optional(launch) : std::nullopt;
   }
 
   void end_runner() {
@@ -498,6 +510,7 @@ struct DeviceExecutor::Impl {
   std::set<std::int64_t> ready;    // compiled, waiting for the runner
   double best_us = 0;
   std::string last_options;
+  std::optional<BaselineRecord> baseline;  // beside the last finalists
 };
 
 DeviceExecutor::DeviceExecutor(const KernelTemplate& kernel, const DeviceExecutorOptions& options)
@@ -525,6 +538,7 @@ ProfileReport DeviceExecutor::profile(const Configuration& configuration) { retu
 std::vector<Finalist> DeviceExecutor::time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& finalist_plan) {
   return impl_->time_finalists(candidates, finalist_plan);
 }
+std::optional<BaselineRecord> DeviceExecutor::baseline() const { return impl_->baseline; }
 bool DeviceExecutor::counts_energy() const { return impl_->identity.environment.value("energy_counter", false); }
 const std::string& DeviceExecutor::fallback_reason() const { return impl_->fallback_reason; }
 double DeviceExecutor::idle_seconds() const {

@@ -52,6 +52,7 @@ class DeviceExecutor : public Executor {
   SanitizerChoice sanitizer() const override;
   std::vector<SanitizerVerdict> sanitize(const std::vector<Configuration>& candidates, const std::function<bool()>& stop) override;
   std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& finalist_plan) override;
+  std::optional<BaselineRecord> baseline() const override;
 
   // One configuration, with all detail; never abandoned.
   Examination examine(const Configuration& configuration);

@@ -37,6 +37,7 @@ struct FinalistPlan {
   int processes = 5;              // fresh ones, one after the other
   enum class Energy { none, last_process, every_process };
   Energy energy = Energy::none;   // in which of them energy is measured too; it takes a second for each candidate
+  bool baseline = true;           // the kernel's baseline, where it has one, is timed with them
   std::function<bool()> stop;     // asked several times a second: ends early, with what there is. May be empty.
 };
 
@@ -73,6 +74,9 @@ class Executor {
   // Times the candidates interleaved in fresh processes. Empty medians where a candidate failed.
   // A replay executor returns one median each: the recorded time.
   virtual std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& plan) = 0;
+  // How the kernel's baseline fared beside the last finalists: times of each process, no interval yet. Nothing if it has none or the plan
+  // did not ask for it.
+  virtual std::optional<BaselineRecord> baseline() const { return std::nullopt; }
   // Seconds for which the device had nothing to do between its first and its last first-pass trial.
   virtual double idle_seconds() const { return 0; }
 };

@@ -174,17 +174,29 @@ ProblemSetup decode_problem(const ObjectReader& reader) {
           decode_launch(reader.object("reference"))};
 }
 
+json encode_baseline(const BaselineLaunch& baseline) {
+  return {{"operation", baseline.operation}, {"arguments", baseline.arguments}, {"parameters", encode_pairs(baseline.parameters)}};
+}
+
+BaselineLaunch decode_baseline(const ObjectReader& reader) {
+  return {reader.text("operation"), reader.counts("arguments"), reader.text_pairs("parameters")};
+}
+
 json encode_problem_launch(const ProblemLaunch& launch) {
-  return {{"problem", launch.problem},
-          {"launches", encode_all(launch.launches, encode_launch)},
-          {"nondeterministic", launch.nondeterministic},
-          {"restore", launch.restore},
-          {"workspaces", encode_all(launch.workspaces, encode_workspace)}};
+  json result = {{"problem", launch.problem},
+                 {"launches", encode_all(launch.launches, encode_launch)},
+                 {"nondeterministic", launch.nondeterministic},
+                 {"restore", launch.restore},
+                 {"workspaces", encode_all(launch.workspaces, encode_workspace)}};
+  if (launch.baseline) result["baseline"] = encode_baseline(*launch.baseline);
+  return result;
 }
 
 ProblemLaunch decode_problem_launch(const ObjectReader& reader) {
-  return {reader.count("problem"), reader.objects("launches", decode_launch), reader.boolean("nondeterministic"),
-          reader.boolean("restore"), reader.objects("workspaces", decode_workspace)};
+  ProblemLaunch launch = {reader.count("problem"), reader.objects("launches", decode_launch), reader.boolean("nondeterministic"),
+                          reader.boolean("restore"), reader.objects("workspaces", decode_workspace), std::nullopt};
+  if (reader.has("baseline")) launch.baseline = decode_baseline(reader.object("baseline"));
+  return launch;
 }
 
 json encode_plan(const TimingPlan& plan) {
@@ -448,16 +460,30 @@ RunReply decode_run_reply(const ObjectReader& reader) {
 }
 
 json encode_message(const InterleaveReply& reply) {
-  return {{"type", "interleave"},
-          {"id", reply.id},
-          {"outcome", std::string(outcome_name(reply.outcome))},
-          {"message", reply.message},
-          {"timings", encode_all(reply.timings, encode_timing)}};
+  json result = {{"type", "interleave"},
+                 {"id", reply.id},
+                 {"outcome", std::string(outcome_name(reply.outcome))},
+                 {"message", reply.message},
+                 {"timings", encode_all(reply.timings, encode_timing)}};
+  if (reply.baseline) {
+    result["baseline"] = {{"state", std::string(baseline_state_name(reply.baseline->state))},
+                          {"name", reply.baseline->name},
+                          {"message", reply.baseline->message}};
+  }
+  return result;
+}
+
+BaselineReport decode_baseline_report(const ObjectReader& reader) {
+  const std::optional<BaselineState> state = parse_baseline_state(reader.text("state"));
+  if (!state) reader.fail("state", "is not a state of a baseline");
+  return {*state, reader.text("name"), reader.text("message")};
 }
 
 InterleaveReply decode_interleave_reply(const ObjectReader& reader) {
-  return {reader.integer("id"), read_outcome(reader, "outcome"), reader.text("message"),
-          reader.objects("timings", decode_timing)};
+  InterleaveReply reply = {reader.integer("id"), read_outcome(reader, "outcome"), reader.text("message"),
+                           reader.objects("timings", decode_timing), std::nullopt};
+  if (reader.has("baseline")) reply.baseline = decode_baseline_report(reader.object("baseline"));
+  return reply;
 }
 
 json encode_message(const CalibrateReply& reply) {
