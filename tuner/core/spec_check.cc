@@ -78,7 +78,7 @@ void check_default_on_declared(const KernelSpec& spec, const Configuration& pres
 // Whether the preset is valid on the default problem or on a verify problem, for some combination of categories: a rung may be for some data
 // types or shapes only.
 bool valid_somewhere(const KernelSpec& spec, const Configuration& preset, const Device& device) {
-  for (const Problem& tuned : with_categories(spec, spec.default_problem())) {
+  for (const Problem& tuned : spec.category_problems()) {
     if (!preset_fault(spec, preset, tuned, device)) return true;
     for (const Problem& problem : spec.verify_problems(tuned)) {
       if (!preset_fault(spec, preset, problem, device)) return true;
