@@ -57,7 +57,7 @@ __device__ __forceinline__ void add_rows(Sum (&sum)[TY][TX], const Sum* tile, in
   }
 }
 
-template <typename T, int SHARED, int BX, int BY, int TX, int TY, int UNROLL_W, int UNROLL_H, int SWIZZLE, int ASYNC>
+template <typename T, int SHARED, int BX, int BY, int TX, int TY, int UNROLL_W, int UNROLL_H, int SWIZZLE, int ASYNC, int UNIFORM>
 __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* __restrict__ image, const T* __restrict__ filter,
                                                  long long h, long long w, int fh, int fw) {
   using Sum = accumulator_t<T>;  // f16: each element is converted once per block, on its way to shared memory
@@ -92,6 +92,12 @@ __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* _
     constexpr int kThreads = BX * BY;
     constexpr int kPartW = part_width(UNROLL_W);
     constexpr int kPitch = BX * TX + halo_width(UNROLL_W);
+    constexpr int kWarps = kThreads / 32;
+    constexpr int kSteps = (kPitch + 31) / 32;  // elements of a row per lane
+    constexpr int kRowsAtOnce = kSteps < 16 ? 16 / kSteps : 1;  // enough loads on their way to hide latency, few enough for the registers
+    static_assert(kThreads % 32 == 0, "whole warps");
+    const int warp = threadIdx.x / 32;
+    const int lane = threadIdx.x % 32;
 
     extern __shared__ __align__(16) unsigned char shared_memory[];
     Sum* const weights = reinterpret_cast<Sum*>(shared_memory);
@@ -108,50 +114,53 @@ __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* _
         Sum* const tile = weights + part_h * weights_pitch;
         if (i0 + j0 > 0) __syncthreads();  // everyone is done with the last part
 
+        // A warp takes whole rows of the filter and of the tile, so that what depends on the row is worked out once per row.
 #pragma unroll 1
-        for (int index = threadIdx.x; index < part_h * weights_pitch; index += kThreads) {
-          const int i = index / weights_pitch;
-          const int j = index % weights_pitch;
-          if (j < part_w) weights[index] = widen(filter[static_cast<long long>(i0 + i) * fw + j0 + j]);
+        for (int i = warp; i < part_h; i += kWarps) {
+          const T* const row = filter + static_cast<long long>(i0 + i) * fw + j0;
+#pragma unroll 1
+          for (int j = lane; j < part_w; j += 32) weights[i * weights_pitch + j] = widen(row[j]);
         }
 
-        // The threads go through the tile element by element. Stepping costs no division: `step` and `carry` are one.
+        // Columns from `first` to `last` are inside the image, the others zero.
         const int tile_w = BX * TX + part_w - 1;
         const int tile_h = BY * TY + part_h - 1;
-        const int step_y = kThreads / tile_w;
-        const int step_x = kThreads % tile_w;
-        int ty = threadIdx.x / tile_w;
-        int tx = threadIdx.x % tile_w;
         const long long from_y = y0 - top + i0;
         const long long from_x = x0 - left + j0;
-        constexpr int kAtOnce = 8;  // elements a thread has on their way: enough to hide latency, few enough for its registers
+        const int first = from_x < 0 ? static_cast<int>(-from_x) : 0;
+        const int last = static_cast<int>(w - from_x < tile_w ? w - from_x : tile_w);
 #pragma unroll 1
-        while (ty < tile_h) {
-          T staged[kAtOnce];
-          int to[kAtOnce];
+        for (int r0 = warp; r0 < tile_h; r0 += kWarps * kRowsAtOnce) {
+          T staged[kRowsAtOnce][kSteps];
 #pragma unroll
-          for (int p = 0; p < kAtOnce; ++p) {
-            const long long y = from_y + ty;
-            const long long x = from_x + tx;
-            const bool inside = y >= 0 && y < h && x >= 0 && x < w;
-            to[p] = ty < tile_h ? ty * kPitch + swizzled<SWIZZLE>(tx) : -1;
-            if constexpr (ASYNC) {
-              if (to[p] >= 0) copy_async<sizeof(T)>(tile + to[p], inside ? image + y * w + x : image, inside);
-            } else {
-              staged[p] = T(0);
-              if (inside && to[p] >= 0) staged[p] = image[y * w + x];
-            }
-            ty += step_y;
-            tx += step_x;
-            if (tx >= tile_w) {
-              tx -= tile_w;
-              ty += 1;
+          for (int q = 0; q < kRowsAtOnce; ++q) {
+            const int r = r0 + q * kWarps;
+            const bool row_inside = r < tile_h && from_y + r >= 0 && from_y + r < h;
+            const T* const row = image + (from_y + r) * w + from_x + lane;
+#pragma unroll
+            for (int s = 0; s < kSteps; ++s) {
+              const int c = lane + s * 32;
+              const bool inside = row_inside && c >= first && c < last;
+              if constexpr (ASYNC) {
+                if (r < tile_h && c < tile_w) {
+                  copy_async<sizeof(T)>(tile + r * kPitch + swizzled<SWIZZLE>(c), inside ? row + s * 32 : image, inside);
+                }
+              } else {
+                staged[q][s] = T(0);
+                if (inside) staged[q][s] = row[s * 32];
+              }
             }
           }
           if constexpr (!ASYNC) {
 #pragma unroll
-            for (int p = 0; p < kAtOnce; ++p) {
-              if (to[p] >= 0) tile[to[p]] = widen(staged[p]);
+            for (int q = 0; q < kRowsAtOnce; ++q) {
+              const int r = r0 + q * kWarps;
+              if (r >= tile_h) break;
+#pragma unroll
+              for (int s = 0; s < kSteps; ++s) {
+                const int c = lane + s * 32;
+                if (c < tile_w) tile[r * kPitch + swizzled<SWIZZLE>(c)] = widen(staged[q][s]);
+              }
             }
           }
         }
@@ -166,7 +175,9 @@ __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* _
         int j = 0;
 #pragma unroll 1
         for (; j + UNROLL_W <= part_w; j += UNROLL_W) {
-          const Sum* part = weights + j;
+          // Always 0, but the compiler does not know it: a weight whose address could differ between threads stays in an ordinary
+          // register. Else it passes through a uniform register, which saves registers and costs an instruction.
+          const Sum* const part = weights + j + (UNIFORM ? 0 : threadIdx.z);
           int i = 0;
 #pragma unroll 1
           for (; i + UNROLL_H <= part_h; i += UNROLL_H) {
