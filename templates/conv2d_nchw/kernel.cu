@@ -5,18 +5,19 @@
 // METHOD 0 is one result per thread, from global memory. With METHOD 1 a block makes PH x PW pixels of KB output channels, a thread
 // TH x TW pixels of TK channels. CB input channels at a time are staged in shared memory: the pixels with their halo, and the weights
 // transposed, so that a thread's TK neighbouring channels are one wide read. A pixel that was read serves up to nine taps and TK
-// channels, so shared memory is asked far less than by a matrix product of the same size.
+// channels, so shared memory is asked far less than by a matrix product of the same size. METHOD 2 is Winograd's, in winograd.cuh.
 #include "async_copy.cuh"
 #include "element.cuh"
 #include "pack.cuh"
+#include "winograd.cuh"
 
 __device__ constexpr int round_up(int value, int step) { return (value + step - 1) / step * step; }
 
 template <typename T, int METHOD, int PW, int PH, int KB, int TW, int TH, int TK, int CB, int PAD, int PIPELINE,
           int BLOCKS>
 __global__ void __launch_bounds__((PW / TW) * (PH / TH) * (KB / TK), BLOCKS)
-    conv2d_nchw(T* __restrict__ out, const T* __restrict__ in, const T* __restrict__ weights, long long images, int channels, int h, int w,
-                int filters) {
+    conv2d_nchw(T* __restrict__ out, const T* __restrict__ in, const T* __restrict__ weights, accumulator_t<T>*, long long images,
+                int channels, int h, int w, int filters) {
   using Sum = accumulator_t<T>;
   constexpr int kAcross = PW / TW;             // threads along a row of pixels
   constexpr int kPixels = kAcross * (PH / TH);  // threads of one group of output channels
@@ -66,7 +67,7 @@ __global__ void __launch_bounds__((PW / TW) * (PH / TH) * (KB / TK), BLOCKS)
       }
     }
     narrow(sum, out[(image * filters + k) * plane + static_cast<long long>(y) * w + x]);
-  } else {
+  } else if constexpr (METHOD == 1) {
     constexpr int kRead = TW % 4 == 0 ? 4 : 1;
     constexpr int kReadK = TK % 4 == 0 ? 4 : TK;
     constexpr int kSegment = round_up(TW + 2, kRead);

@@ -158,8 +158,8 @@ TEST(Spec, EveryKeyIsRead) {
   auto scope = spec.scope(spec.default_problem(), device);
   spec.bind(scope, spec.presets[0].second);
   EXPECT_EQ(spec.arch.evaluate(scope), Scalar::text("sm_90a"));
-  EXPECT_EQ(spec.launch.shared_bytes.evaluate_integer(scope), 1024);
-  EXPECT_EQ(spec.launch.static_shared_bytes.evaluate_integer(scope), 64);
+  EXPECT_EQ(spec.launches.front().shared_bytes.evaluate_integer(scope), 1024);
+  EXPECT_EQ(spec.launches.front().static_shared_bytes.evaluate_integer(scope), 64);
   EXPECT_FALSE(spec.nondeterministic.evaluate_bool(scope));
   EXPECT_TRUE(spec.restore.evaluate_bool(scope));
   EXPECT_EQ(spec.arguments[1].fill.special, kSpecialNan | kSpecialNegativeZero | kSpecialMax);
@@ -266,7 +266,7 @@ TEST(Spec, EachFaultIsNamedWithItsPath) {
       {"/launch/grid/0", "\"n - 16777216\"", "/launch/grid/0: found \"n - 16777216\" for the default preset and problem n=16777216,dtype=f32, expected an integer of at least 1"},
       {"/arguments", "{}", "/arguments: found an object, expected an array of arguments"},
       {"/arguments/0/access", "\"in\"", "/arguments: found no argument with access \"out\" or \"inout\""},
-      {"/arguments/0/access", "\"write\"", "/arguments/0/access: found \"write\", expected \"in\", \"out\" or \"inout\""},
+      {"/arguments/0/access", "\"write\"", "/arguments/0/access: found \"write\", expected \"in\", \"out\", \"inout\" or \"workspace\""},
       {"/arguments/0/fill", "\"iota(0, 1)\"", "/arguments/0/fill: found a fill for an output"},
       {"/arguments/0/type", "\"f33*\"", "/arguments/0/type: found \"f33*\", expected T or a data type"},
       {"/arguments/0/type", "\"const T*\"", "/arguments/0/type: found \"const T*\", expected T or a data type"},
@@ -377,7 +377,7 @@ TEST(Spec, FillsOfIntegerTypesMustNotTruncateToOneValue) {
   EXPECT_EQ(error_of(with(json, "/arguments/1/fill", "\"uniform(-100, 100)\"")), "");
 }
 
-TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnTheDefaultProblem) {
+TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnSomeProblem) {
   // Holds on the default and verify problems, not on every shape.
   auto json = with(vector_add(), "/constraints/0", "\"n % 2 == 1 or n == 16777216\"");
   const KernelSpec odd = KernelSpec::parse(json, "kernel.json");
@@ -392,6 +392,12 @@ TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnTheDefaultProblem) {
   const auto others = KernelSpec::parse(json, "kernel.json").check_presets(KernelSpec::generic_device());
   ASSERT_EQ(others.size(), 1U);
   expect_contains(others[0], "/presets/large: found BLOCK=512,ITEMS=8, which violates /constraints/0 \"BLOCK * ITEMS <= 1024\"");
+
+  // A rung for one data type, or for few elements, is a rung.
+  for (const char* constraint : {"\"BLOCK * ITEMS <= 1024 or sizeof(T) == 2\"", "\"BLOCK * ITEMS <= 1024 or n == 1\""}) {
+    const KernelSpec some = KernelSpec::parse(with(json, "/constraints/0", constraint), "kernel.json");
+    EXPECT_TRUE(some.check_presets(KernelSpec::generic_device()).empty()) << constraint;
+  }
 
   // The device at hand decides, too.
   const KernelSpec spec = KernelSpec::parse(with(vector_add(), "/constraints/0", "\"BLOCK <= device.max_threads_per_block\""), "kernel.json");

@@ -28,7 +28,7 @@ TEST_F(LauncherTest, TheBooksConfigurationIsLaunchedWithItsOwnShape) {
   EXPECT_EQ(state->stale, Stale::no);
   EXPECT_EQ(state->configuration, tile_values(32, true));
   EXPECT_EQ(state->problem, (LookupValues{{"m", std::int64_t{128}}, {"n", std::int64_t{64}}, {"k", std::int64_t{64}}, {"dtype", std::string("f32")}}));
-  EXPECT_EQ(state->grid, (std::array<std::int64_t, 3>{2, 4, 1}));
+  EXPECT_EQ(state->launches.front().grid, (std::array<std::int64_t, 3>{2, 4, 1}));
   EXPECT_EQ(state->launches.front().block, (std::array<std::int64_t, 3>{32, 4, 1}));
   EXPECT_EQ(state->launches.front().shared_bytes, 4096);
   EXPECT_EQ(state->registers, 40);

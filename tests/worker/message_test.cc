@@ -41,13 +41,13 @@ T reply_round_trip(const T& reply) {
   return std::get<T>(received);
 }
 
-KernelLaunch sample_launch() { return {"/cache/ab.cubin", "_Z6matmulIfE", LaunchShape{{7, 2, 1}, {32, 8, 1}, 49152}}; }
+KernelLaunch sample_launch() { return {"/cache/ab.cubin", "_Z6matmulIfE", LaunchShape{{7, 2, 1}, {32, 8, 1}, 49152}, {{3, -7, 0.5}}}; }
 
 CompileRequest sample_compile() {
   CompileRequest request;
   request.id = 42;
   request.source = {"kernel.cu", "text \xff", {{"common/a.h", "#pragma once"}}};
-  request.instantiation = {"matmul", "matmul<float, 64>", {{"TILE", "16"}}, {"--use_fast_math"}};
+  request.instantiation = {"matmul", "matmul<float, 64>", {{"finish", "finish<float>"}}, {{"TILE", "16"}}, {"--use_fast_math"}};
   request.arch = "sm_90a";
   request.emit = true;
   return request;
@@ -120,6 +120,8 @@ TEST(Message, RunRequestRoundTrip) {
   const RunRequest got = request_round_trip(sample_run());
   EXPECT_EQ(got.verify.size(), 2u);
   EXPECT_EQ(got.time.value().launches.at(0).symbol, "_Z6matmulIfE");
+  ASSERT_EQ(got.time.value().launches.at(0).scalars.size(), 1U);
+  EXPECT_EQ(got.time.value().launches[0].scalars[0].integer, -7);
   EXPECT_EQ(got.timing.cache, CacheMode::warm);
   EXPECT_EQ(got.timing.min_kernel_seconds, 0.5);
   EXPECT_EQ(got.timing.abandon_samples, 6);

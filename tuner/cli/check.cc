@@ -11,6 +11,7 @@
 #include "core/template_folder.h"
 #include "search/space.h"
 #include "session/device_executor.h"
+#include "session/lint.h"
 #include "session/sample_compiler.h"
 #include "session/subject.h"
 
@@ -111,19 +112,48 @@ std::vector<Row> device_rows(const KernelTemplate& kernel, const std::string& de
   return rows;
 }
 
-struct Declaration {
+// What is wrong with a template beyond its samples.
+struct Review {
   std::vector<std::string> problems;
   std::vector<std::string> notes;  // worth knowing, no failure
-};
-Declaration check_declaration(const KernelTemplate& kernel) {
-  const Device device = stand_in_device("sm_90");
-  const std::string file = (kernel.folder / "kernel.json").string();
-  Declaration declaration;
-  for (const std::string& problem : kernel.spec.check_presets(device)) declaration.problems.push_back(file + ": " + problem);
-  for (const std::string& problem : kernel.spec.check_default_on_random_shapes(device)) {
-    declaration.notes.push_back(fmt::format("{}: {}: `best` has no answer for such a shape before it is tuned", file, problem));
+  std::vector<LintFinding> lint;
+  void add(std::vector<LintFinding> findings) {
+    for (LintFinding& finding : findings) lint.push_back(std::move(finding));
   }
-  return declaration;
+};
+
+void review_declaration(const KernelTemplate& kernel, const std::vector<std::string>& archs, Review& review) {
+  LintAnswer answer = lint_declaration(kernel);
+  review.add(std::move(answer.findings));
+  const auto gpu = std::find_if(archs.begin(), archs.end(), [](const std::string& arch) { return arch != "cpu"; });
+  if (gpu != archs.end()) {
+    if (!answer.unread_bounds.empty()) review.add(lint_compiled_bounds(kernel, *gpu));
+  } else {
+    for (const std::string& entry : answer.unread_bounds) {
+      review.notes.push_back(fmt::format("{}: the launch bounds of {} cannot be read from the source; with --arch sm_90 they are read from compiled code",
+                                         (kernel.folder / kernel.spec.source).string(), entry));
+    }
+  }
+  const std::string file = (kernel.folder / "kernel.json").string();
+  for (const std::string& problem : kernel.spec.check_default_on_random_shapes(stand_in_device("sm_90"))) {
+    review.notes.push_back(fmt::format("{}: {}: `best` has no answer for such a shape before it is tuned", file, problem));
+  }
+}
+
+void review_accesses(const KernelTemplate& kernel, int samples, Review& review) {
+  ProgressLine line;
+  LintAccesses answer = lint_accesses(kernel, samples, [&](const std::string& what) { line.show(fmt::format("{}: {}", kernel.spec.name, what)); });
+  review.add(std::move(answer.findings));
+  review.notes.insert(review.notes.end(), answer.notes.begin(), answer.notes.end());
+}
+
+nlohmann::ordered_json lint_json(const std::vector<LintFinding>& findings) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const LintFinding& finding : findings) {
+    list.push_back({{"rule", finding.rule}, {"failure", finding.failure}, {"place", finding.place}, {"message", finding.message},
+                    {"remedy", finding.remedy}});
+  }
+  return list;
 }
 
 std::string known(std::int64_t value) { return value < 0 ? "-" : std::to_string(value); }
@@ -135,7 +165,8 @@ int run_check(const Options& options) {
   }
   const auto path = template_search_path(options.templates);
   std::vector<std::string> kernels = options.kernels;
-  std::vector<std::string> problems, notes;
+  Review review;
+  std::vector<std::string>&problems = review.problems, &notes = review.notes;
   if (kernels.empty()) {
     for (const TemplateEntry& entry : find_templates(path)) {
       if (entry.error.empty()) {
@@ -151,9 +182,7 @@ int run_check(const Options& options) {
   std::vector<Row> rows;
   for (const std::string& name : kernels) {
     const KernelTemplate kernel = find_template(name, path);
-    const Declaration declaration = check_declaration(kernel);
-    problems.insert(problems.end(), declaration.problems.begin(), declaration.problems.end());
-    notes.insert(notes.end(), declaration.notes.begin(), declaration.notes.end());
+    review_declaration(kernel, options.archs, review);
     if (!options.archs.empty()) {
       const auto compiled = compile_rows(kernel, options.archs, options.samples);
       rows.insert(rows.end(), compiled.begin(), compiled.end());
@@ -161,8 +190,10 @@ int run_check(const Options& options) {
     if (!options.device.empty()) {
       const auto run = device_rows(kernel, options.device, options.samples);
       rows.insert(rows.end(), run.begin(), run.end());
+      if (DeviceChoice::parse(options.device).kind == DeviceChoice::Kind::cpu) review_accesses(kernel, options.samples, review);
     }
   }
+  for (const LintFinding& finding : review.lint) (finding.failure ? problems : notes).push_back(finding.line());
 
   const bool passed = problems.empty() && std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.passed(); });
   if (options.json) {
@@ -171,7 +202,8 @@ int run_check(const Options& options) {
       list.push_back({{"kernel", row.kernel}, {"arch", row.arch}, {"dtype", row.dtype}, {"sample", row.what},
                       {"outcome", outcome_name(row.outcome)}, {"resources", row.resources.to_json()}, {"message", row.message}});
     }
-    print_json({{"passed", passed}, {"kernels", kernels}, {"problems", problems}, {"notes", notes}, {"samples", list}});
+    print_json({{"passed", passed}, {"kernels", kernels}, {"problems", problems}, {"notes", notes}, {"lint", lint_json(review.lint)},
+                {"samples", list}});
   } else {
     TextTable table;
     table.header = {"kernel", "target", "dtype", "outcome", "registers", "shared", "spills", "sample"};
@@ -188,8 +220,9 @@ int run_check(const Options& options) {
     for (const Row& row : rows) {
       if (!row.passed()) fmt::print("\n{} {} {}: {}\n{}\n", row.kernel, row.arch, row.what, outcome_name(row.outcome), row.message);
     }
-    fmt::print("{}: {} kernel{} declared soundly{}\n", passed ? green("ok", stdout) : red("check failed", stdout), kernels.size(),
+    fmt::print("{}: {} kernel{} {}{}\n", passed ? green("ok", stdout) : red("check failed", stdout), kernels.size(),
                kernels.size() == 1 ? "" : "s",
+               passed ? "declared soundly" : "looked at",
                rows.empty() ? "; with --arch sm_90 samples are compiled, with --device cpu they are run" : fmt::format(", {} samples", rows.size()));
   }
   return passed ? kDone : kNo;

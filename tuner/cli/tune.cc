@@ -9,6 +9,7 @@
 #include "cli/ceiling_text.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/ladder.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "search/recording.h"
@@ -235,37 +236,22 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   return json;
 }
 
-std::string rate_text(const std::optional<double>& work, double median_us, const char* unit) {
-  return work ? fmt::format("{:.1f} {}", *work / (median_us * 1e-6) * 1e-9, unit) : std::string();
-}
-
-// The ladder: presets in the spec's order, each against the first, and the winner.
-void print_ladder(const Stage& stage, const TuneResult& result) {
-  TextTable table;
-  table.header = {"preset", "time", "rate", "vs first", "outcome", "configuration"};
-  table.right = {false, true, true, true, false, false};
-  std::optional<double> first_us;
-  const auto add = [&](const std::string& name, std::optional<double> time_us, std::string_view outcome, const std::string& text) {
-    if (time_us && !first_us) first_us = time_us;
-    table.rows.push_back({name, time_us ? format_time_us(*time_us) : "-",
-                          time_us ? rate_text(stage.subject.flops ? stage.subject.flops : stage.subject.bytes, *time_us,
-                                              stage.subject.flops ? "GFLOP/s" : "GB/s")
-                                  : "",
-                          time_us ? fmt::format("{:.2f}x", *first_us / *time_us) : "", std::string(outcome), text});
+// What the ladder is made of. Counters are read by a profiler, of the rungs that need them, where there is one that may.
+LadderSource ladder_source(const Stage& stage, ProgressLine& line) {
+  LadderSource source{stage.kernel.get(), &stage.subject, &stage.executor->identity(), &stage.ceilings, {}};
+  auto* const executor = dynamic_cast<DeviceExecutor*>(stage.executor.get());
+  if (executor == nullptr || source.place->device.kind != "cuda") return source;
+  source.counters = [executor, &line, refused = false](const Configuration& configuration) mutable -> nlohmann::json {
+    if (refused || Interrupt::requested()) return nullptr;
+    line.show(fmt::format("counting what {} does", configuration.display()));
+    const ProfileReport report = executor->profile(configuration);
+    line.clear();
+    if (report.ok()) return report.metrics;
+    refused = true;  // what keeps one from being counted keeps all
+    fmt::print(stderr, "note: no counters for the ladder: {}\n", report.reason);
+    return nullptr;
   };
-  for (const auto& [name, configuration] : stage.subject.presets) {
-    for (const PresetResult& preset : result.presets) {
-      if (preset.name == name) add(name, preset.trial.median_us, outcome_name(preset.trial.outcome), configuration.display());
-    }
-  }
-  if (result.winner) {
-    std::string name = bold("winner", stdout);
-    for (const PresetResult& preset : result.presets) {
-      if (preset.trial.configuration == result.winner->configuration) name += " = " + preset.name;
-    }
-    add(name, result.winner->median_us, "ok", result.winner->configuration.display());
-  }
-  fmt::print("{}(presets: measured once; the winner: again, in fresh processes)\n", table.to_text());
+  return source;
 }
 
 void print_summary(const Stage& stage, const TuneResult& result, const Store& store) {
@@ -390,14 +376,19 @@ int run_tune(const Options& options, const Invocation& invocation) {
     hint_at_calibration(stage.ceilings, place.method, place.device.kind);
   }
   print_missing_baseline(result);
+  std::vector<Rung> ladder;
+  const LadderSource source = ladder_source(stage, line);
+  if (options.presets) ladder = build_ladder(source, result);
   if (options.json) {
     if (!result.sanitizer.reason.empty()) fmt::print(stderr, "note: --sanitize: {}\n", result.sanitizer.reason);
-    print_json(to_json(stage, result, wall));
+    nlohmann::ordered_json json = to_json(stage, result, wall);
+    if (options.presets) json["ladder"] = ladder_json(ladder);
+    print_json(json);
   } else {
     print_summary(stage, result, store);
     if (options.presets) {
       fmt::print("\n");
-      print_ladder(stage, result);
+      print_ladder(source, ladder);
     }
   }
   return result.winner ? kDone : kFailed;
@@ -415,7 +406,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   verb->add_option("--budget", options->budget, "Trials (200), share of the space (10%), time (30s, 5m, 2h), or all")
       ->capture_default_str();
   add_seed_option(*verb, options->seed, "Of the strategy and the inputs");
-  verb->add_flag("--presets", options->presets, "Print the ladder of presets");
+  verb->add_flag("--presets", options->presets, "Print the ladder of presets: the gain of each step, and what binds (on a GPU counted, where ncu may)");
   verb->add_option("--where", options->where, "Narrow the space by a constraint, e.g. 'BM >= 64'; repeatable")
       ->allow_extra_args(false)->type_name("EXPR");
   verb->add_flag("--sanitize", options->sanitize,

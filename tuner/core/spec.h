@@ -173,7 +173,8 @@ class KernelSpec {
   // scale = product over floating inputs of their fills' largest magnitudes, special values and inputs that start at zero apart.
   void bind_tolerance(Scope& scope, const Problem& problem) const;
 
-  // Checks that `default` is valid on the default problem and on every verify problem, every other preset on the default problem.
+  // Checks that `default` is valid on the default problem and on every verify problem, in every combination of categories (dtype, math);
+  // every other preset on at least one of these: a rung may be for some data types or shapes only.
   // One located message ("/presets/default: ...") per violation, at most a few per preset. parse() has done this for `default`,
   // with generic_device().
   std::vector<std::string> check_presets(const Device& device) const;

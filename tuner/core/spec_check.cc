@@ -75,6 +75,18 @@ void check_default_on_declared(const KernelSpec& spec, const Configuration& pres
   }
 }
 
+// Whether the preset is valid on the default problem or on a verify problem, for some combination of categories: a rung may be for some data
+// types or shapes only.
+bool valid_somewhere(const KernelSpec& spec, const Configuration& preset, const Device& device) {
+  for (const Problem& tuned : spec.category_problems()) {
+    if (!preset_fault(spec, preset, tuned, device)) return true;
+    for (const Problem& problem : spec.verify_problems(tuned)) {
+      if (!preset_fault(spec, preset, problem, device)) return true;
+    }
+  }
+  return false;
+}
+
 void check_default_on_random(const KernelSpec& spec, const Configuration& preset, PresetCheck& check) {
   Random random(kRandomShapesSeed);
   for (int i = 0; i < kRandomShapes; ++i) {
@@ -238,7 +250,7 @@ std::vector<std::string> KernelSpec::check_presets(const Device& device) const {
     if (preset_name == "default") {
       check_default_on_declared(*this, preset, check);
     } else {
-      check.add(preset_name, preset, default_problem());
+      if (!valid_somewhere(*this, preset, device)) check.add(preset_name, preset, default_problem());
     }
   }
   return messages;

@@ -180,7 +180,9 @@ double run_shape(tunebook::Launcher& launcher, const Shape& shape, cudaStream_t 
 
   const auto start = Clock::now();
   const tunebook::Kernel matmul = launcher.get("matmul", problem);
-  matmul(stream, device_c.get(), device_a.get(), device_b.get(), shape.m, shape.n, shape.k);
+  // As C is not read (beta = 0) any pointer does for it; the last two say that neither A nor B is kept transposed.
+  const double alpha = 1, beta = 0;
+  matmul(stream, device_c.get(), device_a.get(), device_b.get(), shape.m, shape.n, shape.k, alpha, beta, device_c.get(), 0, 0);
   const double first_ms = seconds_since(start) * 1e3;
   check(cudaStreamSynchronize(stream), "matmul");
   matmul.wait();
@@ -196,13 +198,16 @@ double run_shape(tunebook::Launcher& launcher, const Shape& shape, cudaStream_t 
   BareKernel bare(launcher.cubin("matmul", problem));
   float *c = device_c.get(), *pa = device_a.get(), *pb = device_b.get();
   Shape sizes = shape;
+  double bare_alpha = alpha, bare_beta = beta;
+  int kept = 0;
+  void* none = nullptr;  // workspaces: a configuration of one launch has none
   const Costs costs = compare(
       stream,
       [&] {
-        void* arguments[] = {&c, &pa, &pb, &sizes.m, &sizes.n, &sizes.k};
+        void* arguments[] = {&c, &pa, &pb, &sizes.m, &sizes.n, &sizes.k, &bare_alpha, &bare_beta, &c, &kept, &kept, &none, &none};
         bare.launch(stream, arguments);
       },
-      [&] { matmul(stream, c, pa, pb, sizes.m, sizes.n, sizes.k); });
+      [&] { matmul(stream, c, pa, pb, sizes.m, sizes.n, sizes.k, alpha, beta, c, 0, 0); });
   std::printf("%5lld %5lld %5lld  %-17s %-6s %10.2f %8.3f %8.3f %8.3f %8.3f  %s\n", static_cast<long long>(shape.m),
               static_cast<long long>(shape.n), static_cast<long long>(shape.k), tunebook::tier_name(state->tier), state->cached ? "cache" : "new",
               first_ms, get_us, costs.bare_us, costs.tunebook_us, costs.difference_us, share <= 1 ? "right" : "WRONG");
