@@ -160,7 +160,7 @@ TEST_F(Verbs, EmitForAGpuWithoutOne) {
   EXPECT_NE(commands.find("compute-sanitizer"), std::string::npos);
   EXPECT_NE(commands.find("--templates " + user_kernels() + " --device cuda:0"), std::string::npos) << commands;
   // Three small problems are verified before the tuned one, each by two launches.
-  EXPECT_NE(commands.find("--kernel-name 'regex:^vector_add$' --launch-skip 6 --launch-count 1 "), std::string::npos) << commands;
+  EXPECT_NE(commands.find("--kernel-name 'regex:^(vector_add)$' --launch-skip 6 --launch-count 1 "), std::string::npos) << commands;
   EXPECT_NE(read_file(output + "/options.txt").find("sm_90"), std::string::npos);
 }
 
@@ -185,7 +185,7 @@ TEST_F(Verbs, RunShowsOneConfigurationAndStoresNothing) {
   const auto json = run_json(vector_add("run", {"--config", "BLOCK_SIZE=64,ITEMS_PER_THREAD=2", "--json"}));
   EXPECT_EQ(json["outcome"], "ok");
   EXPECT_EQ(json["configuration"].dump(), R"({"BLOCK_SIZE":64,"ITEMS_PER_THREAD":2})");
-  EXPECT_EQ(json["launch"]["grid"].dump(), "[32,1,1]");
+  EXPECT_EQ(json["launch"][0]["grid"].dump(), "[32,1,1]");
   EXPECT_EQ(json["verified_problems"], 4);
   EXPECT_GT(json["median_us"], 0);
   EXPECT_FALSE(std::filesystem::exists(book()));
@@ -203,7 +203,7 @@ TEST_F(Verbs, BestBeforeAndAfterTuning) {
   EXPECT_FALSE(std::filesystem::exists(book()));
 
   const auto tuned = run_json(vector_add("tune", {"--budget", "3", "--presets", "--finalist-processes", "2", "--json"}));
-  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "ceiling", "baseline"}));
+  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "ceiling", "baseline", "ladder"}));
   EXPECT_EQ(keys_of(tuned["winner"]), (Words{"configuration", "median_us", "ci_us", "gflops", "gbps", "tie_set", "verified_problems", "skipped_problems",
                     "verified_ragged", "objective"}));
   EXPECT_EQ(tuned["winner"]["ci_us"].size(), 2U);

@@ -35,22 +35,24 @@ struct Row {
   bool passed() const { return outcome == Outcome::ok || outcome == Outcome::no_resources; }
 };
 
-// All presets, and `count` seeded picks from the space.
+// All presets and `count` seeded picks from the space, or the preset `default` and a third as many picks.
 std::vector<std::pair<std::string, Configuration>> choose_samples(const KernelSpec& spec, const Problem& problem,
-                                                                  const Device& device, int count) {
+                                                                  const Device& device, int count, bool all_presets) {
   std::vector<std::pair<std::string, Configuration>> samples;
   std::set<std::string> seen;
   const auto add = [&](const std::string& what, const Configuration& configuration) {
     if (seen.insert(configuration.canonical()).second) samples.emplace_back(what, configuration);
   };
   for (const auto& [name, configuration] : spec.presets) {
+    if (!all_presets && name != "default") continue;
     KernelSpec::Scope scope = spec.scope(problem, device);
     spec.bind(scope, configuration);
     if (spec.violated_constraint(scope) == nullptr) add("preset " + name, configuration);
   }
   const SearchSpace space = SearchSpace::build(template_space(spec, problem, device, {}));
   Random random(1);
-  for (int i = 0; i < count && space.size() > 0; ++i) {
+  const int picks = all_presets ? count : (count + 2) / 3;
+  for (int i = 0; i < picks && space.size() > 0; ++i) {
     const Configuration configuration = space.configuration(random.below(space.size()));
     add(configuration.display(), configuration);
   }
@@ -66,14 +68,32 @@ std::string category_text(const KernelSpec& spec, const Problem& problem) {
   return text;
 }
 
+// A problem to take samples for.
+struct SampleProblem {
+  Problem problem;
+  bool all_presets = true;  // else the preset `default` alone, and fewer picks
+};
+
+// The default problem of each data type, and those that differ from it in one other category: all combinations would be too many.
+std::vector<SampleProblem> sample_problems(const KernelSpec& spec) {
+  std::vector<SampleProblem> chosen;
+  for (const Problem& problem : spec.category_problems()) {
+    const auto differing = std::count_if(spec.dimensions.begin(), spec.dimensions.end(), [&](const Dimension& dimension) {
+      return dimension.categorical && dimension.name != "dtype" && problem.at(dimension.name) != spec.default_of(dimension, problem);
+    });
+    if (differing <= 1) chosen.push_back({problem, differing == 0});
+  }
+  return chosen;
+}
+
 std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<std::string>& archs, int samples) {
   std::vector<SampleJob> jobs;
   std::vector<Row> rows;
   for (const std::string& arch : archs) {
-    for (const Problem& problem : kernel.spec.category_problems()) {
+    for (const auto& [problem, all_presets] : sample_problems(kernel.spec)) {
       jobs.push_back({&kernel, problem, {}, arch, true, false});
       rows.push_back({kernel.spec.name, arch, category_text(kernel.spec, problem), "reference"});
-      for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in_device(arch), samples)) {
+      for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in_device(arch), samples, all_presets)) {
         jobs.push_back({&kernel, problem, configuration, arch, false, false});
         rows.push_back({kernel.spec.name, arch, category_text(kernel.spec, problem), what});
       }
@@ -95,7 +115,7 @@ std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<st
 // stands for the tuned one.
 std::vector<Row> device_rows(const KernelTemplate& declared, const std::string& device, int samples, int shapes) {
   std::vector<Row> rows;
-  for (const Problem& defaults : declared.spec.category_problems()) {
+  for (const auto& [defaults, all_presets] : sample_problems(declared.spec)) {
     const std::vector<Problem> small = declared.spec.verify_problems(defaults);
     const Problem problem = small.empty() ? defaults : small.back();
     KernelTemplate kernel = declared;
@@ -109,7 +129,7 @@ std::vector<Row> device_rows(const KernelTemplate& declared, const std::string& 
     executor.set_problem(problem);
     const Device& found = executor.identity().device;
     ProgressLine line;
-    for (auto& [what, configuration] : choose_samples(kernel.spec, problem, found, samples)) {
+    for (auto& [what, configuration] : choose_samples(kernel.spec, problem, found, samples, all_presets)) {
       line.show(fmt::format("{} {}: {}", kernel.spec.name, problem.display(), what));
       const Examination examination = executor.examine(configuration);
       rows.push_back({kernel.spec.name, found.kind == "cpu" ? "cpu" : "sm_" + std::to_string(found.compute_capability),
