@@ -24,7 +24,7 @@ constexpr std::uint64_t kMaxLog2 = 36;
 // Combinations of the values of a constraint's parameters that are looked at on one problem.
 constexpr std::uint64_t kMaxCombinations = std::uint64_t{1} << 14;
 // Whether the others imply a constraint is looked at on so many problems, with so many search steps for each count: a second for a large space.
-constexpr std::size_t kImpliedPlaces = 24;
+constexpr std::size_t kImpliedPlaces = 120;
 constexpr std::uint64_t kMaxSteps = 100'000;
 
 struct Place {
