@@ -48,9 +48,10 @@ class row_slice {
     }
   }
 
-  // Calls visitor(pack, column of its first element relative to that of this thread's first) for each pack of this thread.
+  // Calls visitor(pack, column of its first element relative to that of this thread's first) for each pack that is kept. The visitor may
+  // change the pack: it is kept as it then is.
   template <typename Visitor>
-  __device__ __forceinline__ void visit(Visitor visitor) const {
+  __device__ __forceinline__ void visit_kept(Visitor visitor) {
 #pragma unroll
     for (int i = 0; i < REGISTERS; ++i) {
       if (i * THREADS < left_held_) visitor(registers_[i], static_cast<long long>(i * THREADS * VEC));
@@ -63,6 +64,11 @@ class row_slice {
         if (pack < left_held_) visitor(shared_[i * BLOCK], static_cast<long long>(pack * VEC));
       }
     }
+  }
+
+  // The same for each other pack of this thread, read once more.
+  template <typename Visitor>
+  __device__ __forceinline__ void visit_rest(Visitor visitor) const {
     long long pack = (REGISTERS + SHARED) * THREADS;
     if constexpr (UNROLL > 1) {
 #pragma unroll 1
@@ -75,7 +81,16 @@ class row_slice {
       }
     }
 #pragma unroll 1
-    for (; pack < left_; pack += THREADS) visitor(load_pack<VEC>(row_ + pack * VEC), pack * VEC);
+    for (; pack < left_; pack += THREADS) {
+      const item last = load_pack<VEC>(row_ + pack * VEC);
+      visitor(last, pack * VEC);
+    }
+  }
+
+  template <typename Visitor>
+  __device__ __forceinline__ void visit(Visitor visitor) {
+    visit_kept(visitor);
+    visit_rest(visitor);
   }
 
  private:

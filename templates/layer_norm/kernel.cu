@@ -38,7 +38,7 @@ __device__ __forceinline__ moments pack_moments(const pack<T, VEC>& values, floa
 
 // Of this thread's part of a row.
 template <typename Slice>
-__device__ __forceinline__ moments slice_moments(const Slice& slice, float origin) {
+__device__ __forceinline__ moments slice_moments(Slice& slice, float origin) {
   running_sum sum;
   running_sum squares;
   slice.visit([&](const typename Slice::item& values, long long) {
@@ -56,7 +56,7 @@ __device__ __forceinline__ statistics from_moments(moments row, float origin, fl
 
 // `y`, `gamma` and `beta` at this thread's first column.
 template <typename T, int VEC, typename Slice>
-__device__ __forceinline__ void write_normalised(T* y, const T* gamma, const T* beta, const Slice& slice, statistics row) {
+__device__ __forceinline__ void write_normalised(T* y, const T* gamma, const T* beta, Slice& slice, statistics row) {
   slice.visit([&](const pack<T, VEC>& values, long long column) {
     const pack<T, VEC> scales = load_pack<VEC>(gamma + column);
     const pack<T, VEC> offsets = load_pack<VEC>(beta + column);

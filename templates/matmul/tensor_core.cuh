@@ -43,6 +43,19 @@ class operand_tile {
     return (copy_offset_ ^ (swizzle(row_offset(i)) * 16)) + row_offset(i) * kRowBytes + column_offset(i) * static_cast<int>(sizeof(T));
   }
 
+  // Calls f(i, where the i-th copy reads, whether that is inside the matrix) for the part-th of `parts` shares of the copies.
+  template <typename F>
+  __device__ __forceinline__ void each(int depth_left, int part, int parts, F f) const {
+    const int rows_left = (DEPTH_CONTIGUOUS ? outer_left_ : depth_left) - row_;
+    const int columns_left = (DEPTH_CONTIGUOUS ? depth_left : outer_left_) - column_;
+#pragma unroll
+    for (int i = 0; i < kCopies; ++i) {
+      if (i * parts / kCopies != part) continue;
+      const bool valid = row_offset(i) < rows_left && column_offset(i) < columns_left;
+      f(i, source_ + row_offset(i) * pitch_ + column_offset(i), valid);
+    }
+  }
+
   const T* source_;   // this thread's first pack of the tile that is copied next
   long long pitch_;   // elements between rows in global memory
   int row_;           // that pack's place in the tile
@@ -50,9 +63,11 @@ class operand_tile {
   int outer_left_;    // how much of OUTER lies inside the matrix
   int copy_offset_;   // where that pack goes, in bytes from the tile's begin
   int block_offset_;  // where this lane's row of the first block lies
+  T fetched_[kPackBytes < 4 ? kCopies : 1];
 
  public:
   static constexpr int kBytes = kRows * kRowBytes;
+  static constexpr bool kNarrow = kPackBytes < 4;
 
   // `corner` is the tile's first element; the warp reads blocks from `outer` on.
   __device__ operand_tile(const T* corner, long long pitch, int outer_left, int outer) : pitch_(pitch), outer_left_(outer_left) {
@@ -69,26 +84,17 @@ class operand_tile {
   // Starts the part-th of `parts` shares of the copies of a tile of which `depth_left` steps in k lie inside the matrix (0 or less:
   // none do); zeros elsewhere, so that what is multiplied there adds nothing.
   __device__ __forceinline__ void copy(unsigned char* tile, int depth_left, int part, int parts) const {
-    const int rows_left = (DEPTH_CONTIGUOUS ? outer_left_ : depth_left) - row_;
-    const int columns_left = (DEPTH_CONTIGUOUS ? depth_left : outer_left_) - column_;
-    T element[kCopies];  // what is too narrow to be copied asynchronously: all loads are on their way before the first store
-#pragma unroll
-    for (int i = 0; i < kCopies; ++i) {
-      if (i * parts / kCopies != part) continue;
-      const bool valid = row_offset(i) < rows_left && column_offset(i) < columns_left;
-      const T* const from = source_ + row_offset(i) * pitch_ + column_offset(i);
-      if constexpr (kPackBytes >= 4) {
-        copy_async<kPackBytes>(tile + destination(i), from, valid);
-      } else {
-        element[i] = valid ? *from : T{};
-      }
-    }
-    if constexpr (kPackBytes < 4) {
-#pragma unroll
-      for (int i = 0; i < kCopies; ++i) {
-        if (i * parts / kCopies == part) *reinterpret_cast<T*>(tile + destination(i)) = element[i];
-      }
-    }
+    static_assert(!kNarrow, "an asynchronous copy has 4 bytes or more");
+    each(depth_left, part, parts, [&](int i, const T* from, bool valid) { copy_async<kPackBytes>(tile + destination(i), from, valid); });
+  }
+
+  // For elements too narrow for that, in two halves: from global memory to registers ...
+  __device__ __forceinline__ void fetch(int depth_left, int part, int parts) {
+    each(depth_left, part, parts, [&](int i, const T* from, bool valid) { fetched_[i] = valid ? *from : T{}; });
+  }
+  // ... and from there to shared memory.
+  __device__ __forceinline__ void store(unsigned char* tile, int part, int parts) const {
+    each(0, part, parts, [&](int i, const T*, bool) { *reinterpret_cast<T*>(tile + destination(i)) = fetched_[i]; });
   }
 
   __device__ __forceinline__ void advance() { source_ += DEPTH_CONTIGUOUS ? DEPTH : DEPTH * pitch_; }
@@ -139,15 +145,22 @@ __device__ __forceinline__ void transpose_in_quad(unsigned (&value)[4]) {
   }
 }
 
-// A is m x k, B is k x n, C is m x n, row-major; A_TRANSPOSED: A is stored as k x m; B_TRANSPOSED: B is stored as n x k. lda, ldb and ldc are
-// the elements between two rows as stored (ldc: of C and of C_in); they, and the lengths of rows (of A: k, or m; of B: n, or k; of C: n), are
-// multiples of VEC. `shared` is STAGES * BK * (BM + BN) * sizeof(T) bytes of shared memory, aligned to 16. C_in is not read where beta
-// is 0; it may be C itself.
-// Launch: (BM / WM) * (BN / WN) * 32 threads, ceil(m / BM) * ceil(n / BN) blocks.
+// The first of eight elements that lie inside the row (`left` of them or all), VEC at a time.
+template <int VEC, typename T>
+__device__ __forceinline__ void write_row(T* to, const pack<T, 8>& eight, int left) {
+#pragma unroll
+  for (int v = 0; v < 8; v += VEC) {
+    pack<T, VEC> part;
+    memcpy(&part, &eight.element[v], sizeof(part));
+    if (v < left) store_pack(to + v, part);
+  }
+}
+
+// One block's tile of C; the rows of A and B, as stored, begin and end at multiples of VEC elements. See tensor_core_matmul.
 template <typename T, int BM, int BN, int BK, int WM, int WN, int STAGES, int GROUP, int VEC, int A_TRANSPOSED, int B_TRANSPOSED>
-__device__ __forceinline__ void tensor_core_matmul(unsigned char* shared, T* c, const T* c_in, const T* __restrict__ a,
-                                                   const T* __restrict__ b, long long m, long long n, long long k, long long lda,
-                                                   long long ldb, long long ldc, float alpha, float beta) {
+__device__ __forceinline__ void tensor_core_tile(unsigned char* shared, T* c, const T* c_in, const T* __restrict__ a, const T* __restrict__ b,
+                                                 long long m, long long n, long long k, long long lda, long long ldb, long long ldc,
+                                                 float alpha, float beta) {
   constexpr int kWarpsN = BN / WN;
   constexpr int kThreads = BM / WM * kWarpsN * 32;
   constexpr int kSteps = BK / 16;
@@ -178,20 +191,37 @@ __device__ __forceinline__ void tensor_core_matmul(unsigned char* shared, T* c, 
   a_operand a_tile(A_TRANSPOSED ? a + row0 : a + row0 * lda, lda, rows_left, warp_row);
   b_operand b_tile(B_TRANSPOSED ? b + column0 * ldb : b + column0, ldb, columns_left, warp_column);
 
-  long long depth_left = k;  // from the tile that is copied next
-  auto copy = [&](int stage, int part, int parts) {
-    const int left = static_cast<int>(depth_left < BK ? depth_left : BK);
-    unsigned char* const tile = shared + stage * kStageBytes;
-    a_tile.copy(tile, left, part, parts);
-    b_tile.copy(tile + a_operand::kBytes, left, part, parts);
-  };
-  // Every tile's copies are one group, also where nothing is left to copy: the number of groups in flight stays the same.
-  auto finish_copies = [&]() {
-    commit_copies();
+  long long depth_left = k;  // from the tile that is copied (fetched) next
+  auto next_tile = [&]() {
     a_tile.advance();
     b_tile.advance();
     depth_left -= BK;
   };
+  // Narrow elements are fetched one tile ahead of where they are stored, so that a whole tile is multiplied while they are on their way.
+  auto copy = [&](int stage, int part, int parts) {
+    const int left = static_cast<int>(depth_left < BK ? depth_left : BK);
+    unsigned char* const tile = shared + stage * kStageBytes;
+    if constexpr (a_operand::kNarrow) {
+      a_tile.store(tile, part, parts);
+      b_tile.store(tile + a_operand::kBytes, part, parts);
+      a_tile.fetch(left, part, parts);
+      b_tile.fetch(left, part, parts);
+    } else {
+      a_tile.copy(tile, left, part, parts);
+      b_tile.copy(tile + a_operand::kBytes, left, part, parts);
+    }
+  };
+  // Every tile's copies are one group, also where nothing is left to copy: the number of groups in flight stays the same.
+  auto finish_copies = [&]() {
+    commit_copies();
+    next_tile();
+  };
+  if constexpr (a_operand::kNarrow) {
+    const int left = static_cast<int>(k < BK ? k : BK);
+    a_tile.fetch(left, 0, 1);
+    b_tile.fetch(left, 0, 1);
+    next_tile();
+  }
 
   const unsigned shared_address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   unsigned a_block[2][kBlocksM][4];
@@ -248,6 +278,8 @@ __device__ __forceinline__ void tensor_core_matmul(unsigned char* shared, T* c, 
     }
   }
 
+  // Rows of C may begin anywhere, even where those of A and B were copied to aligned ones.
+  const bool rows_in_packs = (ldc | n) % VEC == 0 && reinterpret_cast<unsigned long long>(c) % (VEC * sizeof(T)) == 0;
   const int lane_row = threadIdx.x % 32 / 4;
   const int quad_lane = threadIdx.x % 4;
   T* const c_tile = c + row0 * ldc + column0;
@@ -278,17 +310,36 @@ __device__ __forceinline__ void tensor_core_matmul(unsigned char* shared, T* c, 
         const int column = warp_column + j0 * 8 + quad_lane * 8;
         pack<T, 8> eight;
         memcpy(&eight, value, sizeof(eight));
-#pragma unroll
-        for (int v = 0; v < 8; v += VEC) {
-          if (row < rows_left && column + v < columns_left) {
-            pack<T, VEC> written;
-            memcpy(&written, &eight.element[v], sizeof(written));
-            store_pack(c_row + column + v, written);
-          }
+        if (rows_in_packs) {
+          write_row<VEC>(c_row + column, eight, row < rows_left ? columns_left - column : 0);
+        } else {
+          write_row<1>(c_row + column, eight, row < rows_left ? columns_left - column : 0);
         }
       }
     }
   }
+}
+
+// A is m x k, B is k x n, C is m x n, row-major; A_TRANSPOSED: A is stored as k x m; B_TRANSPOSED: B is stored as n x k. lda, ldb and ldc are
+// the elements between two rows as stored (ldc: of C and of C_in). C_in is not read where beta is 0; it may be C itself.
+// VEC: lda, ldb and the addresses of A and B are multiples of VEC elements, and so are the lengths of their rows (A: k, or m; B: n, or
+// k), unless there are zeros behind them up to the next multiple. 1 asks nothing, and sees for itself whether 8 can be used.
+// `shared` is STAGES * BK * (BM + BN) * sizeof(T) bytes of shared memory, aligned to 16.
+// Launch: (BM / WM) * (BN / WN) * 32 threads, ceil(m / BM) * ceil(n / BN) blocks.
+template <typename T, int BM, int BN, int BK, int WM, int WN, int STAGES, int GROUP, int VEC, int A_TRANSPOSED, int B_TRANSPOSED>
+__device__ __forceinline__ void tensor_core_matmul(unsigned char* shared, T* c, const T* c_in, const T* a, const T* b, long long m, long long n,
+                                                   long long k, long long lda, long long ldb, long long ldc, float alpha, float beta) {
+  if constexpr (VEC == 1) {
+    const long long lengths = lda | ldb | (A_TRANSPOSED ? m : k) | (B_TRANSPOSED ? k : n);
+    const unsigned long long addresses = reinterpret_cast<unsigned long long>(a) | reinterpret_cast<unsigned long long>(b);
+    if (lengths % 8 == 0 && addresses % 16 == 0) {
+      tensor_core_tile<T, BM, BN, BK, WM, WN, STAGES, GROUP, 8, A_TRANSPOSED, B_TRANSPOSED>(shared, c, c_in, a, b, m, n, k, lda, ldb, ldc,
+                                                                                            alpha, beta);
+      return;
+    }
+  }
+  tensor_core_tile<T, BM, BN, BK, WM, WN, STAGES, GROUP, VEC, A_TRANSPOSED, B_TRANSPOSED>(shared, c, c_in, a, b, m, n, k, lda, ldb, ldc, alpha,
+                                                                                          beta);
 }
 
 #endif

@@ -8,9 +8,10 @@
 // decides, so that the same call gives the same bits.
 #include "element.cuh"
 #include "pack.cuh"
+#include "published.cuh"
 
 enum Step { shared_atomic, interleaved, strided, sequential, shuffle };
-enum Combine { atomic_add, two_launches, last_block };
+enum Combine { atomic_add, two_launches, last_block, polling };
 
 // The values of the dimension `operation`, which are given to the kernel by name. They are functions because ::max is one already.
 enum class Operation { sum, max, argmax };
@@ -217,11 +218,11 @@ __device__ __forceinline__ typename R::item combine_share(const T* __restrict__ 
 }
 
 // partials: word 0 the number of blocks, then a value for each block in a word, then an index for each.
-// counters: word 0 how many blocks are done, word 1 what atomic_add adds to; both are zero between launches.
+// state: zero between launches. Word 0 how many blocks are done, word 1 what atomic_add adds to, then what `polling` publishes.
 template <typename T, OperationName OPERATION, Step STEP, Combine COMBINE, int BLOCK, int ITEMS, int VEC>
 __global__ void __launch_bounds__(BLOCK)
     reduce(T* __restrict__ value, long long* __restrict__ index, const T* __restrict__ x, unsigned long long* partials,
-           unsigned long long* counters, int /*operation: the reference's*/, long long n) {
+           unsigned long long* state, int /*operation: the reference's*/, long long n) {
   static_assert(BLOCK % 32 == 0 && BLOCK >= 2 * VEC && (BLOCK & (BLOCK - 1)) == 0, "whole warps, a power of two");
   using Value = accumulator_t<T>;
   using R = reduction<Value, OPERATION(by_name{})>;
@@ -240,7 +241,7 @@ __global__ void __launch_bounds__(BLOCK)
 
   Value* const values = reinterpret_cast<Value*>(partials + 1);
   long long* const indices = reinterpret_cast<long long*>(partials + 1 + blocks);
-  unsigned* const done = reinterpret_cast<unsigned*>(counters);
+  unsigned* const done = reinterpret_cast<unsigned*>(state);
   if constexpr (COMBINE == two_launches) {
     if (threadIdx.x == 0) {
       R::store(mine, values, indices, blockIdx.x);
@@ -248,7 +249,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
   } else if constexpr (COMBINE == atomic_add) {
     static_assert(OPERATION(by_name{}) == Operation::sum, "only sums are added");
-    Value* const total = reinterpret_cast<Value*>(counters + 1);
+    Value* const total = reinterpret_cast<Value*>(state + 1);
     if (threadIdx.x == 0) {
       atomicAdd(total, mine);
       __threadfence();
@@ -258,6 +259,23 @@ __global__ void __launch_bounds__(BLOCK)
         *total = 0;
       }
     }
+  } else if constexpr (COMBINE == polling) {
+    // The last block waits for the others. Blocks start in order, so that all of them are running by then; and one that waits is in
+    // nobody's way while another one finds a place.
+    using Published = published<typename R::item>;
+    unsigned long long* const published_items = state + 2;
+    if (blockIdx.x < blocks - 1) {
+      if (threadIdx.x == 0) Published::write(published_items, blockIdx.x, 1, mine);
+      return;
+    }
+    auto item = threadIdx.x == 0 ? mine : R::identity();
+    for (unsigned block = threadIdx.x; block < blocks - 1; block += BLOCK) {
+      item = R::combine(item, Published::wait(published_items, block, 0));
+      Published::clear(published_items, block);
+    }
+    __syncthreads();
+    item = combine_block<R, STEP, BLOCK>(item, shared);
+    if (threadIdx.x == 0) write_result<T, R>(value, index, item);
   } else {
     if (threadIdx.x == 0) {
       R::store(mine, values, indices, blockIdx.x);

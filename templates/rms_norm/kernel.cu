@@ -10,7 +10,7 @@
 
 // The sum of squares of this thread's part of a row.
 template <typename Slice>
-__device__ __forceinline__ float slice_squares(const Slice& slice) {
+__device__ __forceinline__ float slice_squares(Slice& slice) {
   running_sum sum;
   slice.visit([&](const typename Slice::item& values, long long) {
     float part = 0.0f;
@@ -28,7 +28,7 @@ __device__ __forceinline__ float row_factor(float squares, long long n, float ep
 
 // `y` and `gamma` at this thread's first column.
 template <typename T, int VEC, typename Slice>
-__device__ __forceinline__ void write_normalised(T* y, const T* gamma, const Slice& slice, float factor) {
+__device__ __forceinline__ void write_normalised(T* y, const T* gamma, Slice& slice, float factor) {
   slice.visit([&](const pack<T, VEC>& values, long long column) {
     const pack<T, VEC> scales = load_pack<VEC>(gamma + column);
     pack<T, VEC> result;

@@ -119,8 +119,8 @@ __global__ void __launch_bounds__(BLOCK)
 
 // look_back: a tile for each block. Tiles wait for those before them, so these must have been started: `by_ticket` numbers the blocks as
 // they start; `by_block` trusts that blocks start in order, as they do on every GPU so far, though nothing promises it.
-template <typename T, Kind KIND, int BLOCK, int ITEMS, int VEC, int TRANSPOSE, int PAD, TileOrder ORDER, int WINDOW, int DELAY,
-          Clear CLEAR>
+template <typename T, Kind KIND, int BLOCK, int ITEMS, int VEC, int TRANSPOSE, int PAD, TileOrder ORDER, int WINDOW, int WAIT,
+          int DELAY, Clear CLEAR>
 __global__ void __launch_bounds__(BLOCK)
     scan(T* __restrict__ y, const T* __restrict__ x, unsigned long long*, unsigned long long* state, int /*exclusive: the reference's*/,
          long long n, long long) {
@@ -145,11 +145,12 @@ __global__ void __launch_bounds__(BLOCK)
   const Sum total = tile.scan(x, first, n, is_aligned(x, VEC * sizeof(T)), staged, shared);
   const bool leader = threadIdx.x == 0;
   if (threadIdx.x < 32) {
-    if (leader) published<Sum>::write(state, index, index == 0 ? kPrefix : kAggregate, total);
+    if (leader) published<Sum>::write(state + kStateHead, index, index == 0 ? kPrefix : kAggregate, total);
     Sum prefix = 0;
     if (index > 0) {
+      if constexpr (WAIT > 0) __nanosleep(WAIT);
       prefix = look_back<Sum, WINDOW, DELAY>(state, index, values);
-      if (leader) published<Sum>::write(state, index, kPrefix, prefix + total);
+      if (leader) published<Sum>::write(state + kStateHead, index, kPrefix, prefix + total);
     }
     if (leader) tile_prefix = prefix;
   }

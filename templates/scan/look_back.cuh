@@ -2,47 +2,16 @@
 // adds up to, then looks back at the tiles before it for the nearest whose prefix is known, adding up what lies between, and publishes
 // its own prefix.
 //
-// A value is published 32 bits at a time, each in a 64-bit word together with a tag, so that no fence is needed: a word is read and
-// written in one piece, and a value is there when all its words have the same tag. Words are zero before a launch, and made zero again
-// behind it.
-//
 // Run to run the results are the same to the bit, floats too: the prefix of a tile is always that of the tile before plus what it adds
 // up to itself, from the first tile on one after the other, no matter at which of them a look back finds a prefix.
 #pragma once
 
-// Words before the first tile's: 0 the next tile, 1 how many are done; a cache line of their own.
+#include "published.cuh"
+
+// Words before those of the first tile: 0 the next tile, 1 how many are done; a cache line of their own.
 constexpr int kStateHead = 16;
 constexpr unsigned kAggregate = 1;
 constexpr unsigned kPrefix = 2;
-
-template <typename Sum>
-struct published {
-  static constexpr int kWords = sizeof(Sum) / 4;
-  unsigned tag;  // 0: not there, or not all of it
-  Sum value;
-
-  static __device__ __forceinline__ published read(const unsigned long long* state, long long tile) {
-    const volatile unsigned long long* const words = state + kStateHead + tile * kWords;
-    unsigned halves[kWords];
-    published out;
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      const unsigned long long word = words[i];
-      halves[i] = static_cast<unsigned>(word);
-      const auto tag = static_cast<unsigned>(word >> 32);
-      out.tag = i == 0 || out.tag == tag ? tag : 0;
-    }
-    memcpy(&out.value, halves, sizeof(Sum));
-    return out;
-  }
-  static __device__ __forceinline__ void write(unsigned long long* state, long long tile, unsigned tag, Sum value) {
-    volatile unsigned long long* const words = state + kStateHead + tile * kWords;
-    unsigned halves[kWords];
-    memcpy(halves, &value, sizeof(Sum));
-#pragma unroll
-    for (int i = 0; i < kWords; ++i) words[i] = static_cast<unsigned long long>(tag) << 32 | halves[i];
-  }
-};
 
 // Thread `thread` of `threads` makes its part of the tiles' words zero again.
 template <typename Sum>
@@ -73,7 +42,7 @@ __device__ __forceinline__ Sum look_back(const unsigned long long* state, long l
 #pragma unroll
       for (int i = 0; i < WINDOW; ++i) {
         const long long at = end - 32 * (i + 1) + lane;
-        seen[i] = at >= 0 ? published<Sum>::read(state, at) : published<Sum>{kPrefix, Sum(0)};
+        seen[i] = at >= 0 ? published<Sum>::read(state + kStateHead, at) : published<Sum>{kPrefix, Sum(0)};
       }
       groups = 0;
       prefix_lane = -1;

@@ -44,33 +44,92 @@ __device__ __forceinline__ float pack_exp_sum(const pack<T, VEC>& values, float 
   return result;
 }
 
-// This thread's part of a row, the maximum and the sum found together.
-template <typename Slice>
-__device__ __forceinline__ exp_sum online_exp_sum(const Slice& slice) {
-  float largest = minus_infinity();
-  running_sum sum;
-  slice.visit([&](const typename Slice::item& values, long long) {
-    const float next = fmaxf(largest, pack_maximum(values));
-    const float base = finite_base(next);
-    sum.scale(expf(largest - base));
-    sum.add(pack_exp_sum(values, base));
-    largest = next;
-  });
-  return {largest, sum.sum};
-}
-
-// `y` is the element of the row at this thread's first column.
+// This thread's part of a row, from its elements to its quotients. What is kept of the row is turned into exponentials at once if it is
+// f32, so that each is computed once; rounded to 16 bits they would be no good.
 template <typename T, int VEC, typename Slice>
-__device__ __forceinline__ void write_quotients(T* y, const Slice& slice, exp_sum row) {
-  const float base = finite_base(row.maximum);
-  const float factor = 1.0f / row.sum;
-  slice.visit([&](const pack<T, VEC>& values, long long column) {
-    pack<T, VEC> result;
+class row_part {
+ public:
+  static constexpr bool kKeepExponentials = sizeof(T) == 4;
+
+  __device__ __forceinline__ explicit row_part(Slice& slice) : slice_(slice) {}
+
+  __device__ __forceinline__ float maximum() {
+    float result = minus_infinity();
+    slice_.visit([&](const pack<T, VEC>& values, long long) { result = fmaxf(result, pack_maximum(values)); });
+    return result;
+  }
+
+  // The sum of exp(x - base).
+  __device__ __forceinline__ float sum(float base) {
+    kept_base_ = base;
+    running_sum result;
+    add_kept(result);
+    slice_.visit_rest([&](const pack<T, VEC>& values, long long) { result.add(pack_exp_sum(values, base)); });
+    return result.sum;
+  }
+
+  // The maximum and the sum, what is not kept being read once for both.
+  __device__ __forceinline__ exp_sum online_sum() {
+    float largest = minus_infinity();
+    slice_.visit_kept([&](const pack<T, VEC>& values, long long) { largest = fmaxf(largest, pack_maximum(values)); });
+    kept_base_ = finite_base(largest);
+    running_sum result;
+    add_kept(result);
+    slice_.visit_rest([&](const pack<T, VEC>& values, long long) {
+      const float next = fmaxf(largest, pack_maximum(values));
+      const float base = finite_base(next);
+      result.scale(expf(largest - base));
+      result.add(pack_exp_sum(values, base));
+      largest = next;
+    });
+    return {largest, result.sum};
+  }
+
+  // `y` is the element of the row at this thread's first column; ELEMENTS: nothing was turned into exponentials.
+  template <bool ELEMENTS = !kKeepExponentials>
+  __device__ __forceinline__ void write_quotients(T* y, exp_sum row) {
+    const float base = finite_base(row.maximum);
+    const float factor = 1.0f / row.sum;
+    const float kept_factor = factor * expf(kept_base_ - base);
+    auto write = [&](const pack<T, VEC>& values, long long column) {
+      pack<T, VEC> result;
 #pragma unroll
-    for (int v = 0; v < VEC; ++v) narrow(expf(widen(values.element[v]) - base) * factor, result.element[v]);
-    store_pack(y + column, result);
-  });
-}
+      for (int v = 0; v < VEC; ++v) narrow(expf(widen(values.element[v]) - base) * factor, result.element[v]);
+      store_pack(y + column, result);
+    };
+    if constexpr (ELEMENTS) {
+      slice_.visit_kept(write);
+    } else {
+      slice_.visit_kept([&](const pack<T, VEC>& values, long long column) {
+        pack<T, VEC> result;
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) result.element[v] = values.element[v] * kept_factor;
+        store_pack(y + column, result);
+      });
+    }
+    slice_.visit_rest(write);
+  }
+
+ private:
+  __device__ __forceinline__ void add_kept(running_sum& result) {
+    slice_.visit_kept([&](pack<T, VEC>& values, long long) {
+      if constexpr (kKeepExponentials) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int v = 0; v < VEC; ++v) {
+          values.element[v] = expf(values.element[v] - kept_base_);
+          sum += values.element[v];
+        }
+        result.add(sum);
+      } else {
+        result.add(pack_exp_sum(values, kept_base_));
+      }
+    });
+  }
+
+  Slice& slice_;
+  float kept_base_ = 0.0f;  // what is kept has become exp(x - kept_base_)
+};
 
 template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE>
 __device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long long n) {
@@ -84,20 +143,15 @@ __device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long
   slice.hold();
   team.wait_for_start();
 
+  row_part<T, VEC, Slice> part(slice);
   exp_sum total;
   if constexpr (ONLINE) {
-    total = team.template reduce<0>(online_exp_sum(slice), join{});
+    total = team.template reduce<0>(part.online_sum(), join{});
   } else {
-    float largest = minus_infinity();
-    slice.visit([&](const pack<T, VEC>& values, long long) { largest = fmaxf(largest, pack_maximum(values)); });
-    total.maximum = team.template reduce<0>(largest, maximum{});
-
-    const float base = finite_base(total.maximum);
-    running_sum sum;
-    slice.visit([&](const pack<T, VEC>& values, long long) { sum.add(pack_exp_sum(values, base)); });
-    total.sum = team.template reduce<1>(sum.sum, plus{});
+    total.maximum = team.template reduce<0>(part.maximum(), maximum{});
+    total.sum = team.template reduce<1>(part.sum(finite_base(total.maximum)), plus{});
   }
-  write_quotients<T, VEC>(y + row * n + team.thread() * VEC, slice, total);
+  part.write_quotients(y + row * n + team.thread() * VEC, total);
 }
 
 // The kernels, of which a configuration launches one, or the last two one after the other. `partial` is m x BLOCKS.
@@ -124,7 +178,7 @@ __global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, 0
   const long long row = blockIdx.x / BLOCKS;
   Slice slice(x + row * n, n / VEC, blockIdx.x % BLOCKS * THREADS + threadIdx.x, nullptr);
   slice.hold();
-  const exp_sum total = group_reduce<THREADS>(online_exp_sum(slice), join{}, warp_partial);
+  const exp_sum total = group_reduce<THREADS>(row_part<T, VEC, Slice>(slice).online_sum(), join{}, warp_partial);
   if (threadIdx.x == 0) reinterpret_cast<exp_sum*>(partial)[blockIdx.x] = total;
 }
 
@@ -140,5 +194,5 @@ __global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, 0
   slice.hold();
   const exp_sum* parts = reinterpret_cast<const exp_sum*>(partial) + row * BLOCKS;
   const exp_sum total = warp_reduce<BLOCKS>(parts[threadIdx.x % BLOCKS], join{});
-  write_quotients<T, VEC>(y + row * n + thread * VEC, slice, total);
+  row_part<T, VEC, Slice>(slice).template write_quotients<true>(y + row * n + thread * VEC, total);
 }

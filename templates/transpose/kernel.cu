@@ -3,12 +3,16 @@
 // A block moves a tile of TILE_M x TILE_N elements of x. A thread reads VEC x VEC elements as VEC packs, transposes them in registers,
 // and leaves them in shared memory as packs of y, from where whole rows of the tile of y are written. Without shared memory it writes
 // its packs of y itself. The textbook ladder (naive, tiled, padded, swizzled, wide accesses) is made of presets in kernel.json.
+//
+// Where m is no multiple of a sector (32 bytes), rows of y start anywhere in a sector, and tiles of the same columns would share sectors,
+// each writing a part, which costs the L2 cache a read and a write. With ALIGN a tile is a sector taller than what it writes of each row of
+// y: from one sector's start to another's, wherever these are in that row.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include "pack.cuh"
 
-template <typename T, int SHARED, int TILE_M, int TILE_N, int THREADS, int VEC, int PAD, int SWIZZLE, int BAND>
+template <typename T, int SHARED, int TILE_M, int TILE_N, int THREADS, int VEC, int PAD, int SWIZZLE, int BAND, int ALIGN>
 __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T* __restrict__ x, long long m, long long n) {
   using Pack = pack<T, VEC>;
   constexpr int kPacksM = TILE_M / VEC;  // packs in a row of the tile of y
@@ -18,14 +22,20 @@ __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T*
   static_assert(kItems >= 1 && kItems * THREADS == kPacksM * kPacksN, "the threads share a tile evenly");
   static_assert(!SWIZZLE || (kPacksM & (kPacksM - 1)) == 0, "the place in a row is permuted by exclusive or");
 
+  constexpr int kSector = ALIGN ? 32 / sizeof(T) : 0;  // elements
+  constexpr int kStep = TILE_M - kSector;              // of a row of y, written by a block
+  static_assert(kSector % VEC == 0 && kStep > 0, "sectors are whole packs, and a tile is taller than one");
+  static_assert(!ALIGN || SHARED, "rows of y are put together in shared memory");
+
   // Tiles are numbered through bands of BAND rows of tiles, column by column in a band. The last band may have fewer rows.
-  const long long tiles_m = (m + TILE_M - 1) / TILE_M;
+  const long long tiles_m = (m + (ALIGN ? kSector - VEC : 0) + kStep - 1) / kStep;
   const long long tiles_n = (n + TILE_N - 1) / TILE_N;
   const long long band = blockIdx.x / (BAND * tiles_n);
   const long long in_band = blockIdx.x % (BAND * tiles_n);
   const long long band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
-  const long long row0 = (band * BAND + in_band % band_rows) * TILE_M;
+  const long long row0 = (band * BAND + in_band % band_rows) * kStep - kSector;  // before x in the first tile with ALIGN
   const long long column0 = in_band / band_rows * TILE_N;
+  const int first_row = ALIGN && row0 < 0 ? kSector : 0;  // the first and the last but one of the tile that x has
   const int rows_left = static_cast<int>(m - row0 < TILE_M ? m - row0 : TILE_M);
   const int columns_left = static_cast<int>(n - column0 < TILE_N ? n - column0 : TILE_N);
   const T* const x_tile = x + row0 * n + column0;
@@ -38,7 +48,7 @@ __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T*
     const int index = threadIdx.x + i * THREADS;
     const int row = index / kPacksN * VEC;
     const int column = index % kPacksN * VEC;
-    if (row < rows_left && column < columns_left) {
+    if (row >= first_row && row < rows_left && column < columns_left) {
 #pragma unroll
       for (int v = 0; v < VEC; ++v) items[i][v] = load_pack<VEC>(x_tile + (row + v) * n + column);
     }
@@ -78,12 +88,20 @@ __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T*
       for (int v = 0; v < VEC; ++v) tile[place(y_row + v, y_pack)] = transposed(i, v);
     }
     __syncthreads();
+    constexpr int kStepPacks = kStep / VEC;
+    constexpr int kWrites = kStepPacks * TILE_N;
 #pragma unroll
-    for (int i = 0; i < kItems * VEC; ++i) {
+    for (int i = 0; i < (kWrites + THREADS - 1) / THREADS; ++i) {
       const int index = threadIdx.x + i * THREADS;
-      const int y_row = index / kPacksM;
-      const int y_pack = index % kPacksM;
-      if (y_row < columns_left && y_pack * VEC < rows_left) {
+      const int y_row = index / kStepPacks;
+      int y_pack = index % kStepPacks;
+      if constexpr (ALIGN) {
+        // Row c of y starts c * m elements behind a sector's start, and so does this part of it, less what is missing to a sector.
+        const unsigned behind = static_cast<unsigned>(column0 + y_row) * static_cast<unsigned>(m) % kSector;
+        y_pack += (kSector - static_cast<int>(behind)) / VEC;
+      }
+      const bool in_tile = kWrites % THREADS == 0 || index < kWrites;
+      if (in_tile && y_row < columns_left && y_pack * VEC >= first_row && y_pack * VEC < rows_left) {
         store_pack(y_tile + y_row * m + y_pack * VEC, tile[place(y_row, y_pack)]);
       }
     }

@@ -1,12 +1,17 @@
 // What a declaration says of several launches, workspaces and defaults by data type.
 
+#include <algorithm>
+#include <cstdint>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/spec.h"
+#include "core/spec_shapes.h"
 
 namespace tunebook {
 namespace {
@@ -113,6 +118,31 @@ TEST(SpecDefaults, FaultsHaveTheirPlace) {
   expect_fault("/problem/math/default", "{\"f32\": \"ieee\", \"f16\": \"x\"}", "/problem/math/default/f16: found \"x\"");
   expect_fault("/problem/math/default", "{\"f32\": \"ieee\", \"f16\": \"ieee\", \"f46\": \"ieee\"}", "found the data type \"f46\"");
   expect_fault("/problem/dtype/default", "{\"f32\": \"f32\", \"f16\": \"f16\"}", "/problem/dtype/default: ");
+}
+
+TEST(SweepShapes, HaveEverySizeAndStaySmall) {
+  ordered_json json = declaration();
+  json["problem"]["m"] = {{"default", 7}};
+  json["problem"]["fixed"] = {{"default", 5}};
+  json["instantiate"] = {"T", "B", "fixed"};
+  json["arguments"][0]["count"] = "n * m";
+  const KernelSpec spec = KernelSpec::parse(json, "kernel.json");
+  const std::vector<Problem> shapes = sweep_shapes(spec, spec.parse_shape("n=3,m=2,fixed=9,dtype=f16"), 300);
+  EXPECT_GE(shapes.size(), 300U);
+  std::set<std::int64_t> n, m;
+  std::set<std::string> all;
+  for (const Problem& shape : shapes) {
+    n.insert(std::get<std::int64_t>(shape.at("n")));
+    m.insert(std::get<std::int64_t>(shape.at("m")));
+    EXPECT_TRUE(all.insert(shape.canonical()).second);
+    EXPECT_EQ(shape.at("fixed"), Value(std::int64_t{9}));
+    EXPECT_EQ(shape.at("math"), Value(std::string("tensor")));
+    EXPECT_LE(std::get<std::int64_t>(shape.at("n")) * std::get<std::int64_t>(shape.at("m")), std::int64_t{1} << 18);
+  }
+  for (std::int64_t size = 1; size <= kEverySize; ++size) EXPECT_TRUE(n.count(size) == 1 && m.count(size) == 1) << size;
+  EXPECT_GT(*n.rbegin(), 200);
+  EXPECT_GT(std::count_if(shapes.begin(), shapes.end(), [](const Problem& one) { return std::get<std::int64_t>(one.at("n")) % 8 == 0; }), 100);
+  EXPECT_EQ(sweep_shapes(spec, spec.default_problem(), 10), sweep_shapes(spec, spec.default_problem(), 10));
 }
 
 }  // namespace

@@ -197,7 +197,7 @@ TEST(Spec, EachFaultIsNamedWithItsPath) {
   const std::vector<Fault> faults = {
       {"/tunebook", "2", "/tunebook: found 2, expected an integer from 1 to 1"},
       {"/constrains", "[]", "/constrains: found the unknown key \"constrains\", expected a kernel to have"},
-      {"/launch/gird", "[]", "/launch/gird: found the unknown key \"gird\", expected a launch to have block, grid, shared_bytes, static_shared_bytes; did you mean \"grid\"?"},
+      {"/launch/gird", "[]", "/launch/gird: found the unknown key \"gird\", expected a launch to have entry, instantiate, repeat, block, grid, shared_bytes, static_shared_bytes; did you mean \"grid\"?"},
       {"/kernel", "\"vector add\"", "/kernel: found \"vector add\", expected an identifier"},
       {"/summary", "3", "/summary: found 3, expected a string"},
       {"/source", "\"../x.cu\"", "/source: found \"../x.cu\", expected a file in the template's folder"},
@@ -251,7 +251,7 @@ TEST(Spec, EachFaultIsNamedWithItsPath) {
       {"/constraints/0", "\"BLOCK * 9223372036854775807 > 0\"", "/presets/default: /constraints/0 \"BLOCK * 9223372036854775807 > 0\" cannot be evaluated"},
       {"/constraints/0", "\"BLOCK < 256\"", "/presets/default: found BLOCK=256,ITEMS=4, which violates /constraints/0 \"BLOCK < 256\" on the problem n=16777216,dtype=f32"},
       {"/constraints/0", "\"n >= 2\"", "/presets/default: found BLOCK=256,ITEMS=4, which violates /constraints/0 \"n >= 2\" on the problem n=1,dtype=f32"},
-      {"/constraints/0", "\"dtype == 'f32'\"", "/presets/default: found BLOCK=256,ITEMS=4, which violates /constraints/0 \"dtype == 'f32'\" on the problem n=16777216,dtype=f16"},
+      {"/constraints/0", "\"dtype == 'f32' or ITEMS == 8\"", "/presets/default: found BLOCK=256,ITEMS=4, which violates /constraints/0 \"dtype == 'f32' or ITEMS == 8\" on the problem n=16777216,dtype=f16"},
       {"/constraints/0", "null", "/constraints/0: found null, expected an expression"},
       {"/presets", "{}", "/presets: found no preset \"default\", expected it"},
       {"/presets/default/BLOCK", "100", "/presets/default/BLOCK: found 100, expected one of the declared values 64, 128, 256, 512"},

@@ -8,6 +8,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "core/spec_shapes.h"
 #include "core/template_folder.h"
 #include "search/space.h"
 #include "session/device_executor.h"
@@ -22,6 +23,7 @@ struct Options {
   std::vector<std::string> kernels, templates, archs;
   std::string device;
   int samples = 6;
+  int shapes = 0;
   bool json = false;
 };
 
@@ -89,12 +91,18 @@ std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<st
   return rows;
 }
 
-// Verified against the reference on the spec's small problems: the first verify problem stands for the tuned one.
-std::vector<Row> device_rows(const KernelTemplate& kernel, const std::string& device, int samples) {
+// Verified against the reference on the spec's small problems, or, if `shapes` says how many, on a sweep of shapes; the last verify problem
+// stands for the tuned one.
+std::vector<Row> device_rows(const KernelTemplate& declared, const std::string& device, int samples, int shapes) {
   std::vector<Row> rows;
-  for (const Problem& defaults : kernel.spec.category_problems()) {
-    const std::vector<Problem> small = kernel.spec.verify_problems(defaults);
+  for (const Problem& defaults : declared.spec.category_problems()) {
+    const std::vector<Problem> small = declared.spec.verify_problems(defaults);
     const Problem problem = small.empty() ? defaults : small.back();
+    KernelTemplate kernel = declared;
+    if (shapes > 0) {
+      kernel.spec.whole_verify = sweep_shapes(declared.spec, problem, shapes);
+      for (Dimension& dimension : kernel.spec.dimensions) dimension.verify.clear();
+    }
     DeviceExecutorOptions options;
     options.device = DeviceChoice::parse(device);
     DeviceExecutor executor(kernel, options);
@@ -163,6 +171,7 @@ int run_check(const Options& options) {
   if (!options.device.empty() && DeviceChoice::parse(options.device).kind == DeviceChoice::Kind::replay) {
     throw InputError("check needs a device that runs kernels: --device cuda:N or cpu");
   }
+  if (options.shapes > 0 && options.device.empty()) throw InputError("--shapes: nothing runs without --device; name cuda:N or cpu");
   const auto path = template_search_path(options.templates);
   std::vector<std::string> kernels = options.kernels;
   Review review;
@@ -188,7 +197,7 @@ int run_check(const Options& options) {
       rows.insert(rows.end(), compiled.begin(), compiled.end());
     }
     if (!options.device.empty()) {
-      const auto run = device_rows(kernel, options.device, options.samples);
+      const auto run = device_rows(kernel, options.device, options.samples, options.shapes);
       rows.insert(rows.end(), run.begin(), run.end());
       if (DeviceChoice::parse(options.device).kind == DeviceChoice::Kind::cpu) review_accesses(kernel, options.samples, review);
     }
@@ -238,6 +247,8 @@ void add_check(CLI::App& app, Invocation& invocation) {
       ->delimiter(',')->allow_extra_args(false);
   verb->add_option("--samples", options->samples, "Samples of each space besides the presets")
       ->check(CLI::Range(0, 10000))->capture_default_str();
+  verb->add_option("--shapes", options->shapes, "With --device: run on every size from 1 to 33 and so many random shapes instead of the declared problems")
+      ->check(CLI::Range(0, 100000));
   add_device_option(*verb, options->device);
   verb->get_option("--device")->description("Run the samples on this device against the reference");
   add_templates_option(*verb, options->templates);
