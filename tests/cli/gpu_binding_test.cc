@@ -11,9 +11,11 @@ namespace {
 class GpuBinding : public CliTest {
  protected:
   void SetUp() override {
-    bool usable = false;
-    for (const auto& device : run_json({"devices", "--json"})["devices"]) usable = usable || (device["id"] == "cuda:0" && device["usable"].get<bool>());
-    if (!usable) GTEST_SKIP() << "no usable cuda:0";
+    std::string obstacle = "no cuda:0";
+    for (const auto& device : run_json({"devices", "--json"})["devices"]) {
+      if (device["id"] == "cuda:0") obstacle = device["usable"].get<bool>() ? "" : device["error"].get<std::string>();
+    }
+    if (!obstacle.empty()) GTEST_SKIP() << obstacle;
     const ProgramResult calibrated = run({"calibrate", "--device", "cuda:0", "--json"}, 300);
     ASSERT_EQ(calibrated.exit_code, 0) << calibrated.err;
   }

@@ -139,21 +139,31 @@ void BaselineCandidate::drop_failing(const std::function<void()>& stage) {
   std::string reason;
   std::erase_if(ways_, [&](const Way& way) {
     stage();
-    try {
-      way.queue(0);
-      check_cuda(cudaStreamSynchronize(stream_), "running the baseline");
-      const LaunchGraph captured(stream_, [&] { way.queue(0); });
-      return false;
-    } catch (const CudaError& error) {
-      if (poisons_worker(error.outcome())) throw;
-      reason = error.what();
-    } catch (const std::runtime_error& error) {
-      reason = error.what();
-    }
-    cudaGetLastError();
-    return true;
+    const std::string why = failure_of(way);
+    if (!why.empty()) reason = fmt::format("{}: {}", way.name, why);
+    return !why.empty();
   });
   if (ways_.empty()) fail(BaselineState::failed, reason);
+}
+
+std::string BaselineCandidate::failure_of(const Way& way) const {
+  try {
+    way.queue(0);
+    check_cuda(cudaStreamSynchronize(stream_), "running the baseline");
+  } catch (const CudaError& error) {
+    if (poisons_worker(error.outcome())) throw;
+    return error.what();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  try {
+    const LaunchGraph captured(stream_, [&] { way.queue(0); });
+    return "";
+  } catch (const std::runtime_error& error) {
+    // Nothing ran, so that no error of this kind is one of the device.
+    cudaGetLastError();
+    return fmt::format("it cannot be captured into a graph: {}", error.what());
+  }
 }
 
 void BaselineCandidate::rank(Sampler& sampler, CacheMode cache, const std::function<void()>& stage) {

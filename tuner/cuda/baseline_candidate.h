@@ -42,6 +42,7 @@ class BaselineCandidate {
   void add_copies(const BaselineLaunch& launch);
   void add_library(const BaselineLaunch& launch);
   void drop_failing(const std::function<void()>& stage);
+  std::string failure_of(const Way& way) const;  // "": it works
   void rank(Sampler& sampler, CacheMode cache, const std::function<void()>& stage);
   void choose(bool verified, const std::function<void()>& stage);
   std::vector<void*> pointers(std::int64_t set) const;
