@@ -156,6 +156,13 @@ TEST(Binding, WhatCountersTell) {
   EXPECT_NE(waits.reason.find("long_scoreboard"), std::string::npos) << waits.reason;
   counted.counters = counters(30, 92);
   EXPECT_EQ(kind(counted), Kind::bandwidth);
+  counted.counters["gpu__time_duration.sum"] = 1e6;
+  counted.counters["dram__bytes_read.sum"] = 2e9;
+  counted.counters["dram__bytes_write.sum"] = 1e9;
+  EXPECT_NE(diagnose(counted).reason.find("device memory moves 3000 GB/s"), std::string::npos);
+  counted.counters["dram__bytes_read.sum"] = 1e8;
+  counted.counters["dram__bytes_write.sum"] = 1e8;
+  EXPECT_NE(diagnose(counted).reason.find("caches or shared memory, not device memory with its 200 GB/s"), std::string::npos);
   counted.counters = counters(92, 30);
   EXPECT_EQ(kind(counted), Kind::arithmetic);
   counted.counters = nlohmann::json::object();
@@ -173,6 +180,29 @@ TEST(Binding, BankConflicts) {
   EXPECT_EQ(kind(counted), Kind::bandwidth);
   counted.counters = counters(20, 30, 31e3, 32e3, "long_scoreboard");
   EXPECT_EQ(kind(counted), Kind::latency);
+}
+
+// The kernels of tests/data/binding as they ran on an H200, without its counters.
+TEST(Binding, PlantedKernels) {
+  const double flops = 2.0 * 16777216 * 2048, bytes = 8.0 * 16777216;
+  const auto chain = [&](double time_us, std::int64_t blocks, std::int64_t threads, std::int64_t registers, std::int64_t blocks_per_sm) {
+    BindingEvidence rung = evidence(flops, bytes, time_us);
+    rung.shape = shape(blocks, threads);
+    rung.resources.registers = registers;
+    rung.resources.blocks_per_sm = blocks_per_sm;
+    return rung;
+  };
+  EXPECT_EQ(kind(chain(9734, 16, 256, 18, 8)), Kind::latency);
+  BindingEvidence little_room = chain(5649, 262144, 64, 16, 2);
+  little_room.resources.shared_dynamic_bytes = 98304;
+  EXPECT_EQ(kind(little_room), Kind::occupancy);
+  EXPECT_EQ(kind(chain(1441, 262144, 64, 16, 32)), Kind::arithmetic);
+  BindingEvidence few_registers = chain(28429, 1024, 256, 32, 8);
+  few_registers.resources.spill_store_bytes = 1392;
+  few_registers.resources.spill_load_bytes = 1300;
+  EXPECT_EQ(kind(few_registers), Kind::spills);
+  EXPECT_EQ(kind(chain(1140, 1024, 256, 141, 1)), Kind::arithmetic);
+  EXPECT_EQ(kind(chain(1146, 16384, 256, 18, 8)), Kind::arithmetic);
 }
 
 // Nothing of a GPU is said of another device.

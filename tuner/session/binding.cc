@@ -74,11 +74,19 @@ class Diagnosis {
     const double sm = counters_.sm_throughput().value_or(0), memory = counters_.memory_throughput().value_or(0);
     if (std::max(sm, memory) < 100 * kCeilingShare) return std::nullopt;
     if (sm >= memory) return Binding{Kind::arithmetic, fmt::format("the SMs' pipes are at {:.0f} % of their peak (counted)", sm), {}};
+    return Binding{Kind::bandwidth, fmt::format("{} at {:.0f} % of the peak (counted)", memory_part(), memory), {}};
+  }
+
+  // Which part of the memory system it is that is busy: device memory, if it moves most of what a copy does.
+  std::string memory_part() const {
     const std::optional<double> dram = counters_.dram_gbps();
-    return Binding{Kind::bandwidth,
-                   fmt::format("a part of the memory system is at {:.0f} % of its peak (counted){}", memory,
-                               dram ? fmt::format("; device memory moves {:.0f} GB/s", *dram) : ""),
-                   {}};
+    double copy = 0;
+    for (const Ceiling& ceiling : evidence_.ceilings) {
+      if (ceiling.method == evidence_.method && (ceiling.what == "copy" || ceiling.what == "read")) copy = std::max(copy, ceiling.rate);
+    }
+    if (!dram || copy <= 0) return "a part of the memory system is";
+    if (*dram >= kCeilingShare * copy) return fmt::format("device memory moves {:.0f} GB/s; the memory system is", *dram);
+    return fmt::format("caches or shared memory, not device memory with its {:.0f} GB/s, are", *dram);
   }
 
   std::optional<Binding> spills() const {

@@ -56,7 +56,7 @@ class DeviceExecutor : public Executor {
 
   // One configuration, with all detail; never abandoned.
   Examination examine(const Configuration& configuration);
-  // What Nsight Compute counts for it on the tuned problem, or why it cannot. The last thing that this object does.
+  // What Nsight Compute counts for it on the tuned problem, or why it cannot. After it no more trials, only further profiles.
   ProfileReport profile(const Configuration& configuration);
   int compile_workers() const;
   // How long the runner had nothing to do between its first trial and its last one of the first pass. Seconds.

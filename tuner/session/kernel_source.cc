@@ -77,12 +77,16 @@ std::string parameter_name(const Tokens& tokens, std::size_t begin, std::size_t 
 // The commas of a template parameter list that separate its parameters split it.
 std::vector<std::string> parameter_names(const Tokens& tokens, std::size_t begin, std::size_t end) {
   std::vector<std::string> names;
-  int depth = 0;
+  int depth = 0, brackets = 0;  // within brackets, < and > are comparisons
   std::size_t start = begin;
   for (std::size_t i = begin; i <= end; ++i) {
-    if (i < end && (opens(tokens[i]) || tokens[i].is("<"))) ++depth;
-    if (i < end && (closes(tokens[i]) || tokens[i].is(">"))) --depth;
-    if (i < end && !(depth == 0 && tokens[i].is(","))) continue;
+    if (i < end) {
+      if (opens(tokens[i])) ++brackets;
+      if (closes(tokens[i])) --brackets;
+      if (brackets == 0 && tokens[i].is("<")) ++depth;
+      if (brackets == 0 && tokens[i].is(">")) --depth;
+      if (depth != 0 || brackets != 0 || !tokens[i].is(",")) continue;
+    }
     if (i > start) names.push_back(parameter_name(tokens, start, i));
     start = i + 1;
   }

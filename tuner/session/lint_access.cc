@@ -145,16 +145,22 @@ bool is_valid(const KernelSpec& spec, const Configuration& configuration, const 
   return spec.cpu.empty() || device.kind != "cpu" || spec.cpu.evaluate_bool(scope);
 }
 
+// What is run of the combinations of categories: of the first everything, of another data type the presets, of another combination of a data
+// type that was there already the default.
+enum class Breadth { all, presets, default_alone };
+
 // What is run on a problem: presets, and seeded picks.
-std::vector<Sample> choose(const KernelSpec& spec, const Problem& problem, const Device& device, int samples) {
+std::vector<Sample> choose(const KernelSpec& spec, const Problem& problem, const Device& device, Breadth breadth, int samples) {
   std::vector<Sample> chosen;
   std::set<std::string> seen;
   const auto add = [&](const std::string& what, const Configuration& configuration) {
     if (seen.insert(configuration.canonical()).second) chosen.push_back({what, configuration});
   };
   for (const auto& [name, preset] : spec.presets) {
+    if (breadth == Breadth::default_alone && name != "default") continue;
     if (is_valid(spec, preset, problem, device)) add("preset " + name, preset);
   }
+  if (breadth != Breadth::all || samples == 0) return chosen;
   const SearchSpace space = SearchSpace::build(template_space(spec, problem, device, {}));
   Random random(kSamplesSeed);
   for (int i = 0; i < samples && space.size() > 0; ++i) {
@@ -204,10 +210,10 @@ class AccessLint {
     for (Dimension& dimension : instrumented_.spec.dimensions) dimension.verify.clear();
   }
 
-  void run(const Problem& defaults, int samples) {
+  void run(const Problem& defaults, Breadth breadth, int samples) {
     const std::vector<Problem> problems = ragged_problems(kernel_.spec, defaults, device_);
     try {
-      run_on(problems, defaults, samples);
+      run_on(problems, breadth, samples);
     } catch (const EnvironmentError& error) {
       // Sizes that the kernel is not made for.
       std::vector<Problem> own;
@@ -216,40 +222,52 @@ class AccessLint {
       }
       if (own.empty()) throw;
       answer_.notes.push_back(fmt::format("{}: run on its own verify problems alone: {}", kernel_.spec.name, error.what()));
-      run_on(own, defaults, samples);
+      run_on(own, breadth, samples);
     }
   }
 
-  LintAccesses answer() && { return std::move(answer_); }
+  LintAccesses answer() && {
+    for (const auto& [name, preset] : kernel_.spec.presets) {
+      if (run_.contains(preset.canonical()) || !may_run(preset)) continue;
+      answer_.notes.push_back(fmt::format("{}: preset {} is valid on none of the small ragged problems, so its accesses were not looked at",
+                                          kernel_.spec.name, name));
+    }
+    return std::move(answer_);
+  }
 
  private:
-  void run_on(const std::vector<Problem>& problems, const Problem& defaults, int samples) {
+  void run_on(const std::vector<Problem>& problems, Breadth breadth, int samples) {
     // A problem is tuned for in name only: the one whose space the samples come from. All others are verified on where they are valid.
     std::set<std::string> done;
-    for (const Problem& tuned : problems) {
-      std::vector<Sample> chosen = choose(kernel_.spec, tuned, device_, done.empty() ? samples : 0);
+    for (std::size_t i = 0; i < problems.size(); ++i) {
+      const Problem& tuned = problems[i];
+      // Of the odd sizes and of the first that wide accesses are possible on.
+      std::vector<Sample> chosen = choose(kernel_.spec, tuned, device_, breadth, i < 2 ? samples : 0);
       std::erase_if(chosen, [&](const Sample& sample) { return !done.insert(sample.configuration.canonical()).second; });
       if (chosen.empty()) continue;
       instrumented_.spec.whole_verify = problems;
       run_group(tuned, chosen);
     }
-    for (const auto& [name, preset] : kernel_.spec.presets) {
-      if (done.contains(preset.canonical()) || (!kernel_.spec.cpu.empty() && !runs_on_cpu(preset, defaults))) continue;
-      answer_.notes.push_back(fmt::format("{}: preset {} is valid on none of the {} ragged problems of {}, so its accesses were not looked at",
-                                          kernel_.spec.name, name, problems.size(), defaults.display()));
-    }
   }
 
-  bool runs_on_cpu(const Configuration& configuration, const Problem& problem) const {
-    KernelSpec::Scope scope = kernel_.spec.scope(problem, device_);
-    kernel_.spec.bind(scope, configuration);
-    return kernel_.spec.cpu.evaluate_bool(scope);
+  // Of the cpu device.
+  bool may_run(const Configuration& preset) const {
+    if (kernel_.spec.cpu.empty()) return true;
+    const std::vector<Problem> problems = kernel_.spec.category_problems();
+    return std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) {
+      KernelSpec::Scope scope = kernel_.spec.scope(problem, device_);
+      kernel_.spec.bind(scope, preset);
+      return kernel_.spec.cpu.evaluate_bool(scope);
+    });
   }
 
   void run_group(const Problem& tuned, const std::vector<Sample>& chosen) {
     if (progress_) progress_(fmt::format("{} on {} and {} more ragged problems", chosen.size(), tuned.display(), instrumented_.spec.whole_verify.size() - 1));
     std::vector<Configuration> configurations;
-    for (const Sample& sample : chosen) configurations.push_back(sample.configuration);
+    for (const Sample& sample : chosen) {
+      configurations.push_back(sample.configuration);
+      run_.insert(sample.configuration.canonical());
+    }
     answer_.configurations += static_cast<std::int64_t>(chosen.size());
     DeviceExecutorOptions options;
     options.device = DeviceChoice::parse("cpu");
@@ -291,6 +309,7 @@ class AccessLint {
   Device device_;
   LintAccesses answer_;
   std::set<std::string> told_;
+  std::set<std::string> run_;  // configurations
 };
 
 }  // namespace
@@ -298,9 +317,10 @@ class AccessLint {
 LintAccesses lint_accesses(const KernelTemplate& kernel, int samples, const std::function<void(const std::string&)>& progress) {
   const PreferGcc prefer;
   AccessLint lint(kernel, progress);
-  bool first = true;
+  std::set<DType> dtypes;
   for (const Problem& defaults : kernel.spec.category_problems()) {
-    lint.run(defaults, std::exchange(first, false) ? samples : 0);
+    const bool first = dtypes.empty(), new_type = dtypes.insert(kernel.spec.problem_dtype(defaults)).second;
+    lint.run(defaults, first ? Breadth::all : new_type ? Breadth::presets : Breadth::default_alone, samples);
   }
   return std::move(lint).answer();
 }

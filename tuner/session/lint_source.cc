@@ -21,7 +21,7 @@ namespace {
 
 // Configurations of a space, evenly spaced, whose launches are compared with the launch bounds.
 constexpr std::uint64_t kMaxConfigurations = 4096;
-constexpr std::uint64_t kMaxSpace = 2'000'000;
+constexpr std::uint64_t kMaxSpace = 500'000;  // configurations of one that is listed
 constexpr int kMaxConstantDepth = 8;  // constants defined by constants
 
 // One kernel that a configuration launches.
@@ -151,11 +151,21 @@ std::vector<Configuration> some_configurations(const KernelSpec& spec, const Pro
   return some;
 }
 
+// The default sizes, once for each data type: other categories seldom change a block.
+std::vector<Problem> problems_by_dtype(const KernelSpec& spec) {
+  std::vector<Problem> problems;
+  std::set<DType> seen;
+  for (const Problem& problem : spec.category_problems()) {
+    if (seen.insert(spec.problem_dtype(problem)).second) problems.push_back(problem);
+  }
+  return problems;
+}
+
 // The first configuration of the space that is launched with more threads than the bound allows.
 std::optional<LintFinding> find_over_bounds(const KernelTemplate& kernel, const Entry& entry, const BoundExpression& bound, const std::string& place) {
   const KernelSpec& spec = kernel.spec;
   const Device device = stand_in_device("sm_90");
-  for (const Problem& problem : spec.category_problems()) {
+  for (const Problem& problem : problems_by_dtype(spec)) {
     std::int64_t over = 0, looked_at = 0;
     std::optional<LintFinding> first;
     for (const Configuration& configuration : some_configurations(spec, problem, device)) {
