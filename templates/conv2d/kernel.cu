@@ -57,6 +57,59 @@ __device__ __forceinline__ void add_rows(Sum (&sum)[TY][TX], const Sum* tile, in
   }
 }
 
+// Copies the part of the image whose corner is (from_y, from_x) to shared memory, zero outside of the image; INSIDE: all of it lies inside,
+// and a row of the image has less than 2^32 bytes.
+// A warp takes whole rows, so that what depends on the row is worked out once per row. The tile is at least MIN_WIDTH wide.
+template <bool INSIDE, typename T, int WARPS, int MIN_WIDTH, int PITCH, int SWIZZLE, int ASYNC>
+__device__ __forceinline__ void fill_tile(accumulator_t<T>* tile, const T* __restrict__ image, long long h, long long w, long long from_y,
+                                          long long from_x, int tile_h, int tile_w) {
+  constexpr int kSteps = (PITCH + 31) / 32;  // elements of a row per lane
+  constexpr int kRows = kSteps < 16 ? 16 / kSteps : 1;  // at a time: enough loads on their way to hide latency, few enough for the registers
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const int first = INSIDE || from_x >= 0 ? 0 : static_cast<int>(-from_x);  // columns of the tile from here ...
+  const int last = INSIDE || w - from_x >= tile_w ? tile_w : static_cast<int>(w - from_x);  // ... to here are inside
+  const T* const corner = image + from_y * w + from_x + lane;
+  const unsigned row_bytes = static_cast<unsigned>(w * static_cast<long long>(sizeof(T)));
+#pragma unroll 1
+  for (int r0 = warp; r0 < tile_h; r0 += WARPS * kRows) {
+    T staged[kRows][kSteps];
+#pragma unroll
+    for (int q = 0; q < kRows; ++q) {
+      const int r = r0 + q * WARPS < tile_h ? r0 + q * WARPS : tile_h - 1;  // past the end: the last row again
+      const bool row_inside = INSIDE || (from_y + r >= 0 && from_y + r < h);
+      const T* row = corner + r * w;
+      if constexpr (INSIDE) {  // one 32-bit multiplication
+        row = reinterpret_cast<const T*>(reinterpret_cast<const char*>(corner) + static_cast<unsigned long long>(r) * row_bytes);
+      }
+#pragma unroll
+      for (int s = 0; s < kSteps; ++s) {
+        const int c = lane + s * 32;
+        const bool inside = row_inside && (INSIDE || c >= first) && (INSIDE && s * 32 + 32 <= MIN_WIDTH || c < last);
+        if constexpr (ASYNC) {
+          if (s * 32 + 32 <= MIN_WIDTH || c < tile_w) {
+            copy_async<sizeof(T)>(tile + r * PITCH + swizzled<SWIZZLE>(c), inside ? row + s * 32 : image, inside);
+          }
+        } else {
+          staged[q][s] = T(0);
+          if (inside) staged[q][s] = row[s * 32];
+        }
+      }
+    }
+    if constexpr (!ASYNC) {
+#pragma unroll
+      for (int q = 0; q < kRows; ++q) {
+        const int r = r0 + q * WARPS < tile_h ? r0 + q * WARPS : tile_h - 1;
+#pragma unroll
+        for (int s = 0; s < kSteps; ++s) {
+          const int c = lane + s * 32;
+          if (s * 32 + 32 <= MIN_WIDTH || c < tile_w) tile[r * PITCH + swizzled<SWIZZLE>(c)] = widen(staged[q][s]);
+        }
+      }
+    }
+  }
+}
+
 template <typename T, int SHARED, int BX, int BY, int TX, int TY, int UNROLL_W, int UNROLL_H, int SWIZZLE, int ASYNC, int UNIFORM>
 __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* __restrict__ image, const T* __restrict__ filter,
                                                  long long h, long long w, int fh, int fw) {
@@ -93,8 +146,6 @@ __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* _
     constexpr int kPartW = part_width(UNROLL_W);
     constexpr int kPitch = BX * TX + halo_width(UNROLL_W);
     constexpr int kWarps = kThreads / 32;
-    constexpr int kSteps = (kPitch + 31) / 32;  // elements of a row per lane
-    constexpr int kRowsAtOnce = kSteps < 16 ? 16 / kSteps : 1;  // enough loads on their way to hide latency, few enough for the registers
     static_assert(kThreads % 32 == 0, "whole warps");
     const int warp = threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
@@ -114,7 +165,6 @@ __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* _
         Sum* const tile = weights + part_h * weights_pitch;
         if (i0 + j0 > 0) __syncthreads();  // everyone is done with the last part
 
-        // A warp takes whole rows of the filter and of the tile, so that what depends on the row is worked out once per row.
 #pragma unroll 1
         for (int i = warp; i < part_h; i += kWarps) {
           const T* const row = filter + static_cast<long long>(i0 + i) * fw + j0;
@@ -122,47 +172,15 @@ __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* _
           for (int j = lane; j < part_w; j += 32) weights[i * weights_pitch + j] = widen(row[j]);
         }
 
-        // Columns from `first` to `last` are inside the image, the others zero.
-        const int tile_w = BX * TX + part_w - 1;
-        const int tile_h = BY * TY + part_h - 1;
+        // Most blocks touch no edge of the image: for them a load needs no check.
         const long long from_y = y0 - top + i0;
         const long long from_x = x0 - left + j0;
-        const int first = from_x < 0 ? static_cast<int>(-from_x) : 0;
-        const int last = static_cast<int>(w - from_x < tile_w ? w - from_x : tile_w);
-#pragma unroll 1
-        for (int r0 = warp; r0 < tile_h; r0 += kWarps * kRowsAtOnce) {
-          T staged[kRowsAtOnce][kSteps];
-#pragma unroll
-          for (int q = 0; q < kRowsAtOnce; ++q) {
-            const int r = r0 + q * kWarps;
-            const bool row_inside = r < tile_h && from_y + r >= 0 && from_y + r < h;
-            const T* const row = image + (from_y + r) * w + from_x + lane;
-#pragma unroll
-            for (int s = 0; s < kSteps; ++s) {
-              const int c = lane + s * 32;
-              const bool inside = row_inside && c >= first && c < last;
-              if constexpr (ASYNC) {
-                if (r < tile_h && c < tile_w) {
-                  copy_async<sizeof(T)>(tile + r * kPitch + swizzled<SWIZZLE>(c), inside ? row + s * 32 : image, inside);
-                }
-              } else {
-                staged[q][s] = T(0);
-                if (inside) staged[q][s] = row[s * 32];
-              }
-            }
-          }
-          if constexpr (!ASYNC) {
-#pragma unroll
-            for (int q = 0; q < kRowsAtOnce; ++q) {
-              const int r = r0 + q * kWarps;
-              if (r >= tile_h) break;
-#pragma unroll
-              for (int s = 0; s < kSteps; ++s) {
-                const int c = lane + s * 32;
-                if (c < tile_w) tile[r * kPitch + swizzled<SWIZZLE>(c)] = widen(staged[q][s]);
-              }
-            }
-          }
+        const int tile_w = BX * TX + part_w - 1;
+        const int tile_h = BY * TY + part_h - 1;
+        if (from_y >= 0 && from_y + tile_h <= h && from_x >= 0 && from_x + tile_w <= w && w < 1 << 29) {
+          fill_tile<true, T, kThreads / 32, BX * TX, kPitch, SWIZZLE, ASYNC>(tile, image, h, w, from_y, from_x, tile_h, tile_w);
+        } else {
+          fill_tile<false, T, kThreads / 32, BX * TX, kPitch, SWIZZLE, ASYNC>(tile, image, h, w, from_y, from_x, tile_h, tile_w);
         }
         if constexpr (ASYNC) {
           commit_copies();
