@@ -5,6 +5,24 @@
 // the last time makes them zero again.
 #pragma once
 
+// Relaxed accesses that other blocks see, each in one piece.
+__device__ __forceinline__ unsigned long long load_word(const unsigned long long* word) {
+#ifdef TUNEBOOK_CPU
+  return *static_cast<const volatile unsigned long long*>(word);
+#else
+  unsigned long long value;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
+#endif
+}
+__device__ __forceinline__ void store_word(unsigned long long* word, unsigned long long value) {
+#ifdef TUNEBOOK_CPU
+  *static_cast<volatile unsigned long long*>(word) = value;
+#else
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+#endif
+}
+
 template <typename Value>
 struct published {
   static_assert(sizeof(Value) % 4 == 0, "whole halves of words");
@@ -13,12 +31,11 @@ struct published {
   Value value;
 
   static __device__ __forceinline__ published read(const unsigned long long* values, long long at) {
-    const volatile unsigned long long* const words = values + at * kWords;
     unsigned halves[kWords];
     published out;
 #pragma unroll
     for (int i = 0; i < kWords; ++i) {
-      const unsigned long long word = words[i];
+      const unsigned long long word = load_word(values + at * kWords + i);
       halves[i] = static_cast<unsigned>(word);
       const auto tag = static_cast<unsigned>(word >> 32);
       out.tag = i == 0 || out.tag == tag ? tag : 0;
@@ -28,11 +45,10 @@ struct published {
   }
 
   static __device__ __forceinline__ void write(unsigned long long* values, long long at, unsigned tag, const Value& value) {
-    volatile unsigned long long* const words = values + at * kWords;
     unsigned halves[kWords];
     memcpy(halves, &value, sizeof(Value));
 #pragma unroll
-    for (int i = 0; i < kWords; ++i) words[i] = static_cast<unsigned long long>(tag) << 32 | halves[i];
+    for (int i = 0; i < kWords; ++i) store_word(values + at * kWords + i, static_cast<unsigned long long>(tag) << 32 | halves[i]);
   }
 
   // Waits for it, at least `delay` nanoseconds between two looks.

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(BLOCK)
 #pragma unroll 1
   for (long long first = 0; first < blocks; first += Tile::Shape::kElements) {
     Tile tile;
-    const Sum total = tile.scan(values, first, blocks, true, staged, shared);
+    const Sum total = tile.load_and_scan(values, first, blocks, true, staged, shared);
     tile.template store<exclusive>(values, prefix, first, blocks, true, staged);
     prefix += total;
     __syncthreads();
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(BLOCK)
 #pragma unroll 1
   for (long long first = begin; first < end; first += Shape::kElements) {
     Tile tile;
-    const Sum total = tile.scan(x, first, n, x_aligned, staged, shared);
+    const Sum total = tile.load_and_scan(x, first, n, x_aligned, staged, shared);
     tile.template store<KIND>(y, prefix, first, n, y_aligned, staged);
     prefix += total;
     __syncthreads();
@@ -119,9 +119,9 @@ __global__ void __launch_bounds__(BLOCK)
 
 // look_back: a tile for each block. Tiles wait for those before them, so these must have been started: `by_ticket` numbers the blocks as
 // they start; `by_block` trusts that blocks start in order, as they do on every GPU so far, though nothing promises it.
-template <typename T, Kind KIND, int BLOCK, int ITEMS, int VEC, int TRANSPOSE, int PAD, TileOrder ORDER, int WINDOW, int WAIT,
-          int DELAY, Clear CLEAR>
-__global__ void __launch_bounds__(BLOCK)
+template <typename T, Kind KIND, int BLOCK, int ITEMS, int VEC, int TRANSPOSE, int PAD, int BLOCKS_PER_SM, TileOrder ORDER,
+          int WINDOW, int WAIT, int DELAY, Clear CLEAR>
+__global__ void __launch_bounds__(BLOCK, BLOCKS_PER_SM)
     scan(T* __restrict__ y, const T* __restrict__ x, unsigned long long*, unsigned long long* state, int /*exclusive: the reference's*/,
          long long n, long long) {
   using Tile = tile<T, shuffle, BLOCK, ITEMS, VEC, TRANSPOSE, PAD>;
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(BLOCK)
   }
   const long long first = index * Shape::kElements;
   Tile tile;
-  const Sum total = tile.scan(x, first, n, is_aligned(x, VEC * sizeof(T)), staged, shared);
+  const Sum total = tile.load_and_scan(x, first, n, is_aligned(x, VEC * sizeof(T)), staged, shared);
   const bool leader = threadIdx.x == 0;
   if (threadIdx.x < 32) {
     if (leader) published<Sum>::write(state + kStateHead, index, index == 0 ? kPrefix : kAggregate, total);
@@ -167,7 +167,75 @@ __global__ void __launch_bounds__(BLOCK)
   }
 }
 
-// The second launch of look_back with CLEAR = second_launch.
+// pipelined: look_back by blocks that stay, and load the next tile while they look back from one. Tiles are numbered as they are begun,
+// so that none waits for one that no block has begun.
+template <typename T, Kind KIND, int BLOCK, int ITEMS, int VEC, int PAD, int BLOCKS_PER_SM, int WINDOW, int WAIT, int DELAY, Clear CLEAR>
+__global__ void __launch_bounds__(BLOCK, BLOCKS_PER_SM)
+    scan_pipelined(T* __restrict__ y, const T* __restrict__ x, unsigned long long*, unsigned long long* state, int, long long n,
+                   long long tiles) {
+  using Tile = tile<T, shuffle, BLOCK, ITEMS, VEC, 1, PAD>;
+  using Sum = typename Tile::Sum;
+  using Shape = typename Tile::Shape;
+  extern __shared__ __align__(16) unsigned char shared_memory[];
+  __shared__ Sum shared[Tile::kSharedSums];
+  __shared__ Sum values[kLookBackValues];
+  __shared__ Sum tile_prefix;
+  __shared__ unsigned ticket;
+  __shared__ bool last;
+  auto* const staged = reinterpret_cast<pack<T, VEC>*>(shared_memory);
+  const bool x_aligned = is_aligned(x, VEC * sizeof(T));
+  const bool y_aligned = is_aligned(y, VEC * sizeof(T));
+  const bool leader = threadIdx.x == 0;
+  auto* const next_ticket = reinterpret_cast<unsigned*>(state);
+  // Each block takes one more than it has tiles: then it wraps to 0 for the next launch.
+  const auto last_ticket = static_cast<unsigned>(tiles + gridDim.x - 1);
+
+  if (leader) ticket = atomicInc(next_ticket, last_ticket);
+  __syncthreads();
+  long long index = ticket;
+  int stage = 0;
+  if (index < tiles) Tile::begin_load(x, index * Shape::kElements, n, x_aligned, staged);
+  commit_copies();
+#pragma unroll 1
+  while (index < tiles) {
+    wait_for_copies<0>();
+    unsigned taken = 0;
+    if (leader) taken = atomicInc(next_ticket, last_ticket);
+    Tile tile;
+    const Sum total = tile.scan_loaded(staged + stage * Shape::kStagedPacks, shared);
+    if (leader) {
+      published<Sum>::write(state + kStateHead, index, index == 0 ? kPrefix : kAggregate, total);
+      ticket = taken;
+    }
+    __syncthreads();
+    const long long next = ticket;
+    if (next < tiles) Tile::begin_load(x, next * Shape::kElements, n, x_aligned, staged + (stage ^ 1) * Shape::kStagedPacks);
+    commit_copies();
+    if (threadIdx.x < 32) {
+      Sum prefix = 0;
+      if (index > 0) {
+        if constexpr (WAIT > 0) __nanosleep(WAIT);
+        prefix = look_back<Sum, WINDOW, DELAY>(state, index, values);
+        if (leader) published<Sum>::write(state + kStateHead, index, kPrefix, prefix + total);
+      }
+      if (leader) tile_prefix = prefix;
+    }
+    __syncthreads();
+    tile.template store<KIND>(y, tile_prefix, index * Shape::kElements, n, y_aligned, staged + stage * Shape::kStagedPacks);
+    index = next;
+    stage ^= 1;
+  }
+  if (CLEAR == last_block) {
+    if (leader) {
+      __threadfence();  // what was published arrives before it is cleared
+      last = atomicInc(reinterpret_cast<unsigned*>(state + 1), gridDim.x - 1) == gridDim.x - 1;  // wraps to 0 as well
+    }
+    __syncthreads();
+    if (last) clear_state<Sum>(state, tiles, threadIdx.x, BLOCK);
+  }
+}
+
+// The second launch of look_back and pipelined with CLEAR = second_launch.
 template <typename T>
 __global__ void scan_clear(T* __restrict__, const T* __restrict__, unsigned long long*, unsigned long long* state, int, long long,
                            long long tiles) {

@@ -5,6 +5,7 @@
 // load of VEC elements, rows of the warp lying one behind the other.
 #pragma once
 
+#include "async_copy.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 
@@ -128,19 +129,88 @@ struct tile {
 
   // Loads the elements from `first` on and scans them; every thread gets what the tile adds up to. There is a barrier within. Needs
   // kStagedPacks of shared memory for transposing and kSharedSums for sums.
-  __device__ __forceinline__ Sum scan(const T* __restrict__ x, long long first, long long n, bool aligned, pack<T, VEC>* block_staged, Sum* shared) {
+  __device__ __forceinline__ Sum load_and_scan(const T* __restrict__ x, long long first, long long n, bool aligned,
+                                               pack<T, VEC>* block_staged, Sum* shared) {
     pack<T, VEC> held[Shape::kPacks];
     const long long offset = warp_offset(first);
     load_warp<T, Shape, VEC>(held, x + offset, n - offset, aligned);
-    const int lane = threadIdx.x % 32;
     if constexpr (TRANSPOSE) {
-      pack<T, VEC>* const staged = block_staged + threadIdx.x / 32 * Shape::kWarpPacks;
+      pack<T, VEC>* const staged = warp_part(block_staged);
+#pragma unroll
+      for (int i = 0; i < Shape::kPacks; ++i) staged[Shape::staged_at(i * 32 + threadIdx.x % 32)] = held[i];
+      __syncwarp();
+      take(held, staged);
+    }
+    return scan(held, shared);
+  }
+
+  // The same in two steps: the copy to shared memory is only begun; a group of copies is closed by the caller. No barrier.
+  static __device__ __forceinline__ void begin_load(const T* __restrict__ x, long long first, long long n, bool aligned,
+                                                    pack<T, VEC>* block_staged) {
+    pack<T, VEC>* const staged = warp_part(block_staged);
+    const long long offset = warp_offset(first);
+    const long long left = n - offset;
+    const T* const from = x + offset;
+    const int lane = threadIdx.x % 32;
+    __syncwarp();  // the warp is done with what was there
+    if (aligned && left >= Shape::kWarpElements) {
+#pragma unroll
+      for (int i = 0; i < Shape::kPacks; ++i) {
+        copy_async<sizeof(pack<T, VEC>)>(staged + Shape::staged_at(i * 32 + lane), from + (i * 32 + lane) * VEC);
+      }
+    } else {
+      pack<T, VEC> held[Shape::kPacks];
+      load_warp<T, Shape, VEC>(held, from, left, false);
 #pragma unroll
       for (int i = 0; i < Shape::kPacks; ++i) staged[Shape::staged_at(i * 32 + lane)] = held[i];
+    }
+  }
+  __device__ __forceinline__ Sum scan_loaded(pack<T, VEC>* block_staged, Sum* shared) {
+    pack<T, VEC> held[Shape::kPacks];
+    __syncwarp();
+    take(held, warp_part(block_staged));
+    return scan(held, shared);
+  }
+
+  // Adds what lies before the tile and stores its elements.
+  template <Kind KIND>
+  __device__ __forceinline__ void store(T* __restrict__ y, Sum prefix, long long first, long long n, bool aligned, pack<T, VEC>* block_staged) {
+    pack<T, VEC> held[Shape::kPacks];
+#pragma unroll
+    for (int row = 0; row < Shape::kRows; ++row) {
+      const Sum start = prefix + before[row];
+#pragma unroll
+      for (int i = 0; i < Shape::kWidth; ++i) {
+        const int at = row * Shape::kWidth + i;
+        T& element = held[at / VEC].element[at % VEC];
+        if constexpr (KIND == inclusive) narrow(start + sums[row][i], element);
+        else narrow(i == 0 ? start : start + sums[row][i > 0 ? i - 1 : 0], element);
+      }
+    }
+    const int lane = threadIdx.x % 32;
+    if constexpr (TRANSPOSE) {
+      pack<T, VEC>* const staged = warp_part(block_staged);
       __syncwarp();
 #pragma unroll
-      for (int i = 0; i < Shape::kPacks; ++i) held[i] = staged[Shape::staged_at(lane * Shape::kPacks + i)];
+      for (int i = 0; i < Shape::kPacks; ++i) staged[Shape::staged_at(lane * Shape::kPacks + i)] = held[i];
+      __syncwarp();
+#pragma unroll
+      for (int i = 0; i < Shape::kPacks; ++i) held[i] = staged[Shape::staged_at(i * 32 + lane)];
     }
+    const long long offset = warp_offset(first);
+    store_warp<T, Shape, VEC>(y + offset, held, n - offset, aligned);
+  }
+
+ private:
+  static __device__ __forceinline__ pack<T, VEC>* warp_part(pack<T, VEC>* block_staged) {
+    return block_staged + threadIdx.x / 32 * Shape::kWarpPacks;
+  }
+  static __device__ __forceinline__ void take(pack<T, VEC> (&held)[Shape::kPacks], const pack<T, VEC>* staged) {
+#pragma unroll
+    for (int i = 0; i < Shape::kPacks; ++i) held[i] = staged[Shape::staged_at(threadIdx.x % 32 * Shape::kPacks + i)];
+  }
+
+  __device__ __forceinline__ Sum scan(const pack<T, VEC> (&held)[Shape::kPacks], Sum* shared) {
 #pragma unroll
     for (int row = 0; row < Shape::kRows; ++row) {
       Sum sum = 0;
@@ -162,36 +232,6 @@ struct tile {
     }
   }
 
-  // Adds what lies before the tile and stores its elements.
-  template <Kind KIND>
-  __device__ __forceinline__ void store(T* __restrict__ y, Sum prefix, long long first, long long n, bool aligned, pack<T, VEC>* block_staged) {
-    pack<T, VEC> held[Shape::kPacks];
-#pragma unroll
-    for (int row = 0; row < Shape::kRows; ++row) {
-      const Sum start = prefix + before[row];
-#pragma unroll
-      for (int i = 0; i < Shape::kWidth; ++i) {
-        const int at = row * Shape::kWidth + i;
-        T& element = held[at / VEC].element[at % VEC];
-        if constexpr (KIND == inclusive) narrow(start + sums[row][i], element);
-        else narrow(i == 0 ? start : start + sums[row][i > 0 ? i - 1 : 0], element);
-      }
-    }
-    const int lane = threadIdx.x % 32;
-    if constexpr (TRANSPOSE) {
-      pack<T, VEC>* const staged = block_staged + threadIdx.x / 32 * Shape::kWarpPacks;
-      __syncwarp();
-#pragma unroll
-      for (int i = 0; i < Shape::kPacks; ++i) staged[Shape::staged_at(lane * Shape::kPacks + i)] = held[i];
-      __syncwarp();
-#pragma unroll
-      for (int i = 0; i < Shape::kPacks; ++i) held[i] = staged[Shape::staged_at(i * 32 + lane)];
-    }
-    const long long offset = warp_offset(first);
-    store_warp<T, Shape, VEC>(y + offset, held, n - offset, aligned);
-  }
-
- private:
   // Rows lie across the lanes of a warp and one behind the other; then come the warps.
   __device__ __forceinline__ Sum scan_rows(Sum* warp_sums) {
     const int lane = threadIdx.x % 32;
