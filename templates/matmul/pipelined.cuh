@@ -25,7 +25,7 @@ __device__ __forceinline__ accumulator_t<T>* parts_of(double* workspace, long lo
 }
 
 template <typename T, transposition TA, transposition TB, int BM, int BN, int BK, int TM, int TN, int WM, int WN, int PAD, int VEC, int UNROLL,
-          int STAGES, int FRAGMENTS, int SERPENTINE, int SLICES>
+          int STAGES, int FRAGMENTS, int FMA_ORDER, int SLICES>
 struct pipelined {
   using Sum = accumulator_t<T>;
   // Tiles that are turned on their way are padded: see operand.cuh.
@@ -102,7 +102,7 @@ struct pipelined {
         for (int u = 0; u < UNROLL; ++u) {
           if constexpr (FRAGMENTS == 1) {
             mine.read(fragment[0], a_read + u * kPitchA, b_read + u * kPitchB);
-            mine.template multiply_add<SERPENTINE>(fragment[0]);
+            mine.template multiply_add<FMA_ORDER>(fragment[0]);
           } else {
             // The next step's fragment is on its way while this one's is multiplied, across tiles too.
             if (u + 1 < UNROLL) {
@@ -113,7 +113,7 @@ struct pipelined {
               turn();
               if (step + 1 < steps) mine.read(fragment[0], a_read, b_read);
             }
-            mine.template multiply_add<SERPENTINE>(fragment[u % 2]);
+            mine.template multiply_add<FMA_ORDER>(fragment[u % 2]);
           }
         }
         if (UNROLL < kDepths && (FRAGMENTS == 1 || depth0 + UNROLL < kDepths)) {
@@ -137,18 +137,12 @@ struct pipelined {
   }
 };
 
+// The product of a block: A and B with their strides in memory.
 template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN, int WM, int WN,
-          int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int SERPENTINE, int GROUP, int SLICES, int SPLIT, int LAST_SUMS, int BLOCKS,
-          int PAD_COPY>
-__global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) matmul_pipelined(MATMUL_ARGUMENTS(T)) {
-  long long a_stride = stride_of_a<TA>(m, k);
-  long long b_stride = stride_of_b<TB>(n, k);
-  if constexpr (PAD_COPY) {
-    a = padded_a<T>(workspace);
-    b = padded_b<T, TA>(workspace, m, k);
-    a_stride = padded(a_stride);
-    b_stride = padded(b_stride);
-  }
+          int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int LAST_SUMS, int PAD_COPY>
+__device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __restrict__ a, const T* __restrict__ b, long long a_stride,
+                                                  long long b_stride, long long m, long long n, long long k, double alpha, double beta,
+                                                  const T* __restrict__ c_in, double* workspace, int* tickets) {
   if constexpr (kTensorCores && MATH == tensor && sizeof(T) == 2) {
 #ifndef TUNEBOOK_CPU
     tensor_core_matmul<T, BM, BN, BK, WM, WN, STAGES, GROUP, VEC, TA == transposition::t, TB == transposition::t>(
@@ -156,7 +150,7 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) m
         EPILOGUE == alpha_beta ? static_cast<float>(beta) : 0.0f);
 #endif
   } else {
-    using path = pipelined<T, TA, TB, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, UNROLL, STAGES, FRAGMENTS, SERPENTINE, SLICES>;
+    using path = pipelined<T, TA, TB, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, SLICES>;
     using tile_t = typename path::tile_t;
     using Sum = typename path::Sum;
     constexpr int kWrite = PAD_COPY ? 1 : VEC;
@@ -208,6 +202,29 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) m
         }
       }
     }
+  }
+}
+
+// VEC = 0: as wide as the sizes allow, decided here, for a configuration that serves all.
+template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN, int WM, int WN,
+          int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int LAST_SUMS, int BLOCKS,
+          int PAD_COPY>
+__global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) matmul_pipelined(MATMUL_ARGUMENTS(T)) {
+  long long a_stride = stride_of_a<TA>(m, k);
+  long long b_stride = stride_of_b<TB>(n, k);
+  if constexpr (PAD_COPY) {
+    a = padded_a<T>(workspace);
+    b = padded_b<T, TA>(workspace, m, k);
+    a_stride = padded(a_stride);
+    b_stride = padded(b_stride);
+  }
+  constexpr int kWidest = VEC != 0 ? VEC : 16 / sizeof(T);
+  if (VEC != 0 || (a_stride % kWidest == 0 && b_stride % kWidest == 0 && n % kWidest == 0)) {
+    pipelined_product<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, kWidest, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
+                      LAST_SUMS, PAD_COPY>(c, a, b, a_stride, b_stride, m, n, k, alpha, beta, c_in, workspace, tickets);
+  } else if constexpr (VEC == 0) {
+    pipelined_product<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, 1, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
+                      LAST_SUMS, PAD_COPY>(c, a, b, a_stride, b_stride, m, n, k, alpha, beta, c_in, workspace, tickets);
   }
 }
 

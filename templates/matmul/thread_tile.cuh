@@ -22,13 +22,15 @@ class thread_tile {
   static constexpr int kReadN = pack_width(16 / sizeof(Sum), TN, PITCH_B);
   static constexpr int kPacks = TM * TN / kReadN;
   static_assert(BM % WM == 0 && BN % WN == 0, "the warps' tiles divide the block's");
-  static_assert((WM / TM) * (WN / TN) == 32 && WM % TM == 0 && WN % TN == 0, "the threads' tiles divide the warp's");
+  static_assert(WM / TM >= 2 && (WM / TM) * (WN / TN) == 32 && WM % TM == 0 && WN % TN == 0, "the threads' tiles divide the warp's");
 
   __device__ __forceinline__ explicit thread_tile(int thread) {
     const int warp = thread / 32;
     const int lane = thread % 32;
-    row0_ = warp / (BN / WN) * WM + lane / kLanesN * kReadM;
-    column0_ = warp % (BN / WN) * WN + lane % kLanesN * kReadN;
+    // Neighbouring lanes take the same columns of two rows: a read of 16 bytes per lane goes by quarters of a warp, and two quarters go at once
+    // where lanes i and i ^ 1 (or i ^ 2) read the same. With the lanes along the rows first, all but one of the four come again.
+    row0_ = warp / (BN / WN) * WM + (lane / (2 * kLanesN) * 2 + lane % 2) * kReadM;
+    column0_ = warp % (BN / WN) * WN + lane / 2 % kLanesN * kReadN;
   }
 
   // Of the i-th row and the j-th column of the thread, in the block's tile.
@@ -63,15 +65,21 @@ class thread_tile {
     }
   }
 
-  // Serpentine: every second row backwards. Then each multiply-add shares one operand with the last, which saves reads of registers;
-  // whether the compiler keeps the order, and what it does to the banks of the registers, is for measuring.
-  template <int SERPENTINE>
+  // FMA_ORDER: 0 along the rows; 1 the same, every second row backwards; 2 down the columns, every second one upwards. Then each
+  // multiply-add shares an operand with the last. The compiler keeps the order more or less; what it does to reads of registers, and to their banks, is for measuring.
+  template <int FMA_ORDER>
   __device__ __forceinline__ void multiply_add(const fragment& f) {
+    constexpr bool kByRows = FMA_ORDER < 2;
+    constexpr bool kSerpentine = FMA_ORDER > 0;
+    constexpr int kOuter = kByRows ? TM : TN;
+    constexpr int kInner = kByRows ? TN : TM;
 #pragma unroll
-    for (int i = 0; i < TM; ++i) {
+    for (int outer = 0; outer < kOuter; ++outer) {
 #pragma unroll
-      for (int jj = 0; jj < TN; ++jj) {
-        const int j = SERPENTINE && i % 2 == 1 ? TN - 1 - jj : jj;
+      for (int step = 0; step < kInner; ++step) {
+        const int inner = kSerpentine && outer % 2 == 1 ? kInner - 1 - step : step;
+        const int i = kByRows ? outer : inner;
+        const int j = kByRows ? inner : outer;
         sum_[i][j] += f.a[i] * f.b[j];
       }
     }

@@ -37,7 +37,7 @@ bool ragged(const Problem& problem, const Configuration& configuration) {
 }
 
 // Shapes that between them have every path.
-constexpr const char* kShapes[] = {"1024,1024,1024", "4096,4096,4096", "1,4096,4096", "4096,3,4096", "16,4096,4096", "256,256,16384", "1023,1022,1021"};
+constexpr const char* kShapes[] = {"1024,1024,1024", "4096,4096,4096", "1,4096,4096", "4096,3,4096", "16,4096,4096", "256,256,16384", "1022,1022,1022", "1023,1022,1021"};
 
 // One data type.
 class MatmulSpace : public testing::TestWithParam<std::string> {
