@@ -9,15 +9,6 @@
 #include "async_copy.cuh"
 #include "pack.cuh"
 
-// How many blocks of `threads` the registers of a multiprocessor shall hold at least, for __launch_bounds__: 1536 threads may have 40
-// registers each, 1024 have 64, 512 have 128. Some blocks read or write while others reduce, so that as many are wanted as leave room for
-// the packs that a thread keeps in registers, those that it reads again together, and the addresses of a second place to keep packs in.
-__host__ __device__ constexpr int resident_blocks(int threads, int registers, int shared, int unroll, int pack_bytes) {
-  const int bytes = (registers + unroll - 1) * pack_bytes + (registers > 0 && shared > 0 ? 16 : 0);
-  const int resident = bytes <= 64 ? 1536 : bytes <= 144 ? 1024 : 512;
-  return threads < resident ? resident / threads : 1;
-}
-
 // BLOCK: threads of the block. UNROLL: packs that are on their way together where they are read again.
 template <typename T, int VEC, int THREADS, int REGISTERS, int SHARED, int UNROLL, int BLOCK>
 class row_slice {

@@ -55,16 +55,17 @@ __device__ __forceinline__ void rms_norm_rows(T* y, const T* __restrict__ x, con
   write_normalised<T, VEC>(y + row * n + first, gamma + first, slice, row_factor(squares, n, epsilon));
 }
 
-// The kernels, of which a configuration launches one, or the last two one after the other. `partial` is m x BLOCKS.
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL>
-__global__ void __launch_bounds__(THREADS * ROWS, resident_blocks(THREADS * ROWS, REGISTERS, SHARED, UNROLL, VEC * sizeof(T)))
+// The kernels, of which a configuration launches one, or the last two one after the other. The registers leave room for RESIDENT threads on a
+// multiprocessor: some blocks read or write while others reduce. `partial` is m x BLOCKS.
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int RESIDENT>
+__global__ void __launch_bounds__(THREADS * ROWS, RESIDENT / (THREADS * ROWS))
     rms_norm(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, float*, float epsilon, long long m, long long n) {
   rms_norm_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1>(y, x, gamma, epsilon, m, n);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, SHARED, UNROLL, VEC * sizeof(T))) __cluster_dims__(BLOCKS)
+template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int RESIDENT>
+__global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) __cluster_dims__(BLOCKS)
     rms_norm_cluster(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, float*, float epsilon, long long m,
                      long long n) {
   rms_norm_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS>(y, x, gamma, epsilon, m, n);
@@ -72,8 +73,8 @@ __global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, S
 #endif
 
 // Each of BLOCKS blocks per row: the sum of squares of its part.
-template <typename T, int THREADS, int VEC, int REGISTERS, int UNROLL, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, 0, UNROLL, VEC * sizeof(T)))
+template <typename T, int THREADS, int VEC, int REGISTERS, int UNROLL, int BLOCKS, int RESIDENT>
+__global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     rms_norm_partial(T*, const T* __restrict__ x, const T*, float* partial, float, long long, long long n) {
   __shared__ float warp_partial[(THREADS + 31) / 32];
   using Slice = row_slice<T, VEC, THREADS * BLOCKS, REGISTERS, 0, UNROLL, THREADS>;
@@ -85,8 +86,8 @@ __global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, 0
 }
 
 // Then each of them: its part of y. Blocks go through the rows backwards: what was read last is still in L2.
-template <typename T, int THREADS, int VEC, int REGISTERS, int UNROLL, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, 0, UNROLL, VEC * sizeof(T)))
+template <typename T, int THREADS, int VEC, int REGISTERS, int UNROLL, int BLOCKS, int RESIDENT>
+__global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     rms_norm_apply(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, float* partial, float epsilon, long long,
                    long long n) {
   using Slice = row_slice<T, VEC, THREADS * BLOCKS, REGISTERS, 0, UNROLL, THREADS>;

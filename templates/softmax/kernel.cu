@@ -154,24 +154,25 @@ __device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long
   part.write_quotients(y + row * n + team.thread() * VEC, total);
 }
 
-// The kernels, of which a configuration launches one, or the last two one after the other. `partial` is m x BLOCKS.
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONLINE>
-__global__ void __launch_bounds__(THREADS * ROWS, resident_blocks(THREADS * ROWS, REGISTERS, SHARED, UNROLL, VEC * sizeof(T)))
+// The kernels, of which a configuration launches one, or the last two one after the other. The registers leave room for RESIDENT threads on a
+// multiprocessor: some blocks read or write while others reduce. `partial` is m x BLOCKS.
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONLINE, int RESIDENT>
+__global__ void __launch_bounds__(THREADS * ROWS, RESIDENT / (THREADS * ROWS))
     softmax(T* __restrict__ y, const T* __restrict__ x, float*, long long m, long long n) {
   softmax_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONLINE>(y, x, m, n);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE>
-__global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, SHARED, UNROLL, VEC * sizeof(T))) __cluster_dims__(BLOCKS)
+template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE, int RESIDENT>
+__global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) __cluster_dims__(BLOCKS)
     softmax_cluster(T* __restrict__ y, const T* __restrict__ x, float*, long long m, long long n) {
   softmax_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, ONLINE>(y, x, m, n);
 }
 #endif
 
 // Each of BLOCKS blocks per row: the maximum and the sum of its part.
-template <typename T, int THREADS, int VEC, int REGISTERS, int UNROLL, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, 0, UNROLL, VEC * sizeof(T)))
+template <typename T, int THREADS, int VEC, int REGISTERS, int UNROLL, int BLOCKS, int RESIDENT>
+__global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     softmax_partial(T*, const T* __restrict__ x, float* partial, long long, long long n) {
   __shared__ exp_sum warp_partial[(THREADS + 31) / 32];
   using Slice = row_slice<T, VEC, THREADS * BLOCKS, REGISTERS, 0, UNROLL, THREADS>;
@@ -183,8 +184,8 @@ __global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, 0
 }
 
 // Then each of them: the quotients of its part. Blocks go through the rows backwards: what was read last is still in L2.
-template <typename T, int THREADS, int VEC, int REGISTERS, int UNROLL, int BLOCKS>
-__global__ void __launch_bounds__(THREADS, resident_blocks(THREADS, REGISTERS, 0, UNROLL, VEC * sizeof(T)))
+template <typename T, int THREADS, int VEC, int REGISTERS, int UNROLL, int BLOCKS, int RESIDENT>
+__global__ void __launch_bounds__(THREADS, RESIDENT / THREADS)
     softmax_apply(T* __restrict__ y, const T* __restrict__ x, float* partial, long long, long long n) {
   using Slice = row_slice<T, VEC, THREADS * BLOCKS, REGISTERS, 0, UNROLL, THREADS>;
   const unsigned block = gridDim.x - 1 - blockIdx.x;
