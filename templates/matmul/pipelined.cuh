@@ -144,8 +144,8 @@ struct pipelined {
 };
 
 // The product of a block: A and B with their strides in memory.
-template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN, int WM, int WN,
-          int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int PAD_COPY>
+template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int PAD_COPY>
 __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __restrict__ a, const T* __restrict__ b, long long a_stride,
                                                   long long b_stride, long long m, long long n, long long k, double alpha, double beta,
                                                   const T* __restrict__ c_in, double* workspace, int* tickets) {
@@ -198,6 +198,7 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
       } else if constexpr (SUMS == kByCluster) {
         Sum* const part = shared_memory<Sum>();
         if (slice == 0) mine.put(part, thread);
+        __syncwarp();
         cluster_arrive();
         cluster_wait();
 #pragma unroll 1
@@ -213,6 +214,7 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
                                                      static_cast<int>(m - row0 < BM ? m - row0 : BM),
                                                      static_cast<int>(n - column0 < BN ? n - column0 : BN), alpha, beta);
         }
+        __syncwarp();
         cluster_arrive();  // nobody leaves while others read what it has
         cluster_wait();
       } else if constexpr (SPLIT != 1) {
@@ -234,8 +236,8 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
 }
 
 // VEC = 0: as wide as the sizes allow, decided here, for a configuration that serves all.
-template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN, int WM, int WN,
-          int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int PAD_COPY>
+template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int PAD_COPY>
 __device__ __forceinline__ void pipelined_matmul(MATMUL_ARGUMENTS(T)) {
   long long a_stride = stride_of_a<TA>(m, k);
   long long b_stride = stride_of_b<TB>(n, k);
@@ -247,31 +249,31 @@ __device__ __forceinline__ void pipelined_matmul(MATMUL_ARGUMENTS(T)) {
   }
   constexpr int kWidest = VEC != 0 ? VEC : 16 / sizeof(T);
   if (VEC != 0 || (a_stride % kWidest == 0 && b_stride % kWidest == 0 && n % kWidest == 0)) {
-    pipelined_product<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, kWidest, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
-                      SUMS, PAD_COPY>(c, a, b, a_stride, b_stride, m, n, k, alpha, beta, c_in, workspace, tickets);
+    pipelined_product<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, kWidest, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES,
+                      SPLIT, SUMS, PAD_COPY>(c, a, b, a_stride, b_stride, m, n, k, alpha, beta, c_in, workspace, tickets);
   } else if constexpr (VEC == 0) {
     pipelined_product<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, 1, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
                       SUMS, PAD_COPY>(c, a, b, a_stride, b_stride, m, n, k, alpha, beta, c_in, workspace, tickets);
   }
 }
 
-template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN, int WM, int WN,
-          int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int BLOCKS,
+template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int BLOCKS,
           int PAD_COPY>
 __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) matmul_pipelined(MATMUL_ARGUMENTS(T)) {
-  pipelined_matmul<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT, SUMS,
-                   PAD_COPY>(c, a, b, m, n, k, alpha, beta, c_in, ta, tb, workspace, tickets);
+  pipelined_matmul<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
+                   SUMS, PAD_COPY>(c, a, b, m, n, k, alpha, beta, c_in, ta, tb, workspace, tickets);
 }
 
 // The same where the blocks of a tile are a cluster (sm_90 and newer).
-template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN, int WM, int WN,
-          int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int BLOCKS,
+template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int BLOCKS,
           int PAD_COPY>
 __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) __cluster_dims__(SPLIT)
     matmul_pipelined_clusters(MATMUL_ARGUMENTS(T)) {
   static_assert(SUMS == kByCluster && SPLIT > 1, "a cluster is the blocks of a tile");
-  pipelined_matmul<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT, SUMS,
-                   PAD_COPY>(c, a, b, m, n, k, alpha, beta, c_in, ta, tb, workspace, tickets);
+  pipelined_matmul<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
+                   SUMS, PAD_COPY>(c, a, b, m, n, k, alpha, beta, c_in, ta, tb, workspace, tickets);
 }
 
 // Sums the parts of each tile, where the blocks that computed them did not: a pack of results per thread, with more blocks than the tiles
