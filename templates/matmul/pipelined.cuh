@@ -145,7 +145,8 @@ struct pipelined {
 
 // The product of a block: A and B with their strides in memory.
 template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
-          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int PAD_COPY>
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES,
+          int SPLIT, int SUMS, int PAD_COPY>
 __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __restrict__ a, const T* __restrict__ b, long long a_stride,
                                                   long long b_stride, long long m, long long n, long long k, double alpha, double beta,
                                                   const T* __restrict__ c_in, double* workspace, int* tickets) {
@@ -237,7 +238,8 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
 
 // VEC = 0: as wide as the sizes allow, decided here, for a configuration that serves all.
 template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
-          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int PAD_COPY>
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES,
+          int SPLIT, int SUMS, int PAD_COPY>
 __device__ __forceinline__ void pipelined_matmul(MATMUL_ARGUMENTS(T)) {
   long long a_stride = stride_of_a<TA>(m, k);
   long long b_stride = stride_of_b<TB>(n, k);
@@ -258,7 +260,8 @@ __device__ __forceinline__ void pipelined_matmul(MATMUL_ARGUMENTS(T)) {
 }
 
 template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
-          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int BLOCKS,
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES,
+          int SPLIT, int SUMS, int BLOCKS,
           int PAD_COPY>
 __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) matmul_pipelined(MATMUL_ARGUMENTS(T)) {
   pipelined_matmul<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
@@ -267,7 +270,8 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) m
 
 // The same where the blocks of a tile are a cluster (sm_90 and newer).
 template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
-          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int SUMS, int BLOCKS,
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES,
+          int SPLIT, int SUMS, int BLOCKS,
           int PAD_COPY>
 __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) __cluster_dims__(SPLIT)
     matmul_pipelined_clusters(MATMUL_ARGUMENTS(T)) {

@@ -66,7 +66,8 @@ class thread_tile {
   }
 
   // FMA_ORDER: 0 along the rows; 1 the same, every second row backwards; 2 down the columns, every second one upwards. Then each
-  // multiply-add shares an operand with the last. The compiler keeps the order more or less; what it does to reads of registers, and to their banks, is for measuring.
+  // multiply-add shares an operand with the last. The compiler keeps the order more or less; what it does to reads of registers, and
+  // to their banks, is for measuring.
   template <int FMA_ORDER>
   __device__ __forceinline__ void multiply_add(const fragment& f) {
     constexpr bool kByRows = FMA_ORDER < 2;
