@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/launch_plan.h"
 #include "core/random.h"
 #include "core/spec_shapes.h"
 #include "core/template_folder.h"
@@ -132,6 +133,11 @@ void sanitize_rows(DeviceExecutor& executor, const std::vector<std::pair<Configu
   }
 }
 
+// Some references take more shared memory the larger a size is.
+bool reference_fits(const KernelSpec& spec, const Problem& problem, const Device& device) {
+  return launch_limit_violated(evaluate_launch(spec.reference.launch, spec.scope(problem, device), spec.name), 0, device.limits).empty();
+}
+
 // Verified against the reference on the spec's small problems, or, if `shapes` says how many, on a sweep of shapes; the last verify problem
 // stands for the tuned one.
 std::vector<Row> device_rows(const KernelTemplate& declared, const Options& chosen, std::vector<std::string>& notes) {
@@ -141,15 +147,16 @@ std::vector<Row> device_rows(const KernelTemplate& declared, const Options& chos
     const std::vector<Problem> small = declared.spec.verify_problems(defaults);
     const Problem problem = small.empty() ? defaults : small.back();
     KernelTemplate kernel = declared;
-    if (shapes > 0) {
-      kernel.spec.whole_verify = sweep_shapes(declared.spec, problem, shapes);
-      for (Dimension& dimension : kernel.spec.dimensions) dimension.verify.clear();
-    }
     DeviceExecutorOptions options;
     options.device = DeviceChoice::parse(chosen.device);
     DeviceExecutor executor(kernel, options);
-    executor.set_problem(problem);
     const Device& found = executor.identity().device;
+    if (shapes > 0) {
+      kernel.spec.whole_verify = sweep_shapes(declared.spec, problem, shapes);
+      std::erase_if(kernel.spec.whole_verify, [&](const Problem& one) { return !reference_fits(declared.spec, one, found); });
+      for (Dimension& dimension : kernel.spec.dimensions) dimension.verify.clear();
+    }
+    executor.set_problem(problem);
     ProgressLine line;
     std::vector<std::pair<Configuration, std::size_t>> right;  // with its row
     for (auto& [what, configuration] : choose_samples(kernel.spec, problem, found, samples, all_presets)) {
