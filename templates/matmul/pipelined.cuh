@@ -268,6 +268,7 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) m
                    SUMS, PAD_COPY>(c, a, b, m, n, k, alpha, beta, c_in, ta, tb, workspace, tickets);
 }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 // The same where the blocks of a tile are a cluster (sm_90 and newer).
 template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
           int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES,
@@ -279,6 +280,7 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) _
   pipelined_matmul<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
                    SUMS, PAD_COPY>(c, a, b, m, n, k, alpha, beta, c_in, ta, tb, workspace, tickets);
 }
+#endif
 
 // Sums the parts of each tile, where the blocks that computed them did not: a pack of results per thread, with more blocks than the tiles
 // have, and so faster for many parts.

@@ -11,7 +11,7 @@
 namespace tunebook {
 namespace {
 
-// Launches that need more dynamic shared memory must ask for it.
+// Launches that need more shared memory, dynamic and static together, must ask for it.
 constexpr std::int64_t kSharedBytesWithoutOptIn = 48 << 10;
 
 // The runtime takes a cudaKernel_t wherever it takes a kernel's host function.
@@ -65,7 +65,8 @@ Resources LoadedKernel::prepare(const LaunchShape& shape) {
                                                            shape.threads(), attributes.maxThreadsPerBlock, attributes.numRegs));
   }
   // Only ever more: launches prepared earlier, for other problems, may need as much as they asked for.
-  if (shape.shared_bytes > kSharedBytesWithoutOptIn && shape.shared_bytes > prepared_shared_bytes_) {
+  const std::int64_t together = shape.shared_bytes + static_cast<std::int64_t>(attributes.sharedSizeBytes);
+  if (together > kSharedBytesWithoutOptIn && shape.shared_bytes > prepared_shared_bytes_) {
     const cudaError_t set = cudaFuncSetAttribute(as_function(kernel_), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                  static_cast<int>(shape.shared_bytes));
     if (set == cudaErrorInvalidValue) {
