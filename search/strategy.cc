@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,7 +9,9 @@
 
 #include "core/error.h"
 #include "core/json_text.h"
-#include "core/random.h"
+#include "search/random_order.h"
+#include "search/surrogate.h"
+#include "search/taken_set.h"
 
 namespace tunebook {
 namespace {
@@ -18,21 +19,21 @@ namespace {
 // The bookkeeping of strategies that go through the indices in an order of their own and learn nothing.
 class OrderedStrategy : public Strategy {
  public:
-  explicit OrderedStrategy(std::uint64_t size) : taken_(size, false), remaining_(size) {}
+  explicit OrderedStrategy(std::uint64_t size) : taken_(size) {}
 
   std::vector<std::uint64_t> ask(std::size_t count) override {
     std::vector<std::uint64_t> proposals;
-    while (proposals.size() < count && remaining_ > 0) {
+    while (proposals.size() < count && taken_.remaining() > 0) {
       const std::uint64_t index = next();
-      if (take(index)) proposals.push_back(index);
+      if (taken_.insert(index)) proposals.push_back(index);
     }
     return proposals;
   }
   void tell(std::uint64_t, const Observation&) override {}
-  bool exhausted() const override { return remaining_ == 0; }
+  bool exhausted() const override { return taken_.remaining() == 0; }
   void exclude(std::uint64_t index) override {
     if (index >= taken_.size()) throw std::out_of_range("Strategy::exclude: no such configuration");
-    take(index);
+    taken_.insert(index);
   }
 
  protected:
@@ -40,15 +41,7 @@ class OrderedStrategy : public Strategy {
   virtual std::uint64_t next() = 0;
 
  private:
-  bool take(std::uint64_t index) {
-    if (taken_[index]) return false;
-    taken_[index] = true;
-    --remaining_;
-    return true;
-  }
-
-  std::vector<bool> taken_;
-  std::uint64_t remaining_;
+  TakenSet taken_;
 };
 
 class Exhaustive final : public OrderedStrategy {
@@ -60,56 +53,19 @@ class Exhaustive final : public OrderedStrategy {
   std::uint64_t cursor_ = 0;
 };
 
-// A uniform random permutation: Fisher-Yates that stores only the entries that differ from the identity, until there are so many
-// that a plain array is smaller.
-class RandomOrder final : public OrderedStrategy {
+class RandomSearch final : public OrderedStrategy {
  public:
-  RandomOrder(std::uint64_t size, std::uint64_t seed) : OrderedStrategy(size), size_(size), random_(seed) {}
+  RandomSearch(std::uint64_t size, std::uint64_t seed) : OrderedStrategy(size), order_(size, seed) {}
 
  private:
-  // A hash node takes some five times the memory of an array element.
-  static constexpr std::uint64_t kSparseShare = 8;
-
-  std::uint64_t next() override {
-    const std::uint64_t chosen = cursor_ + random_.below(size_ - cursor_);
-    const std::uint64_t result = entry(chosen);
-    const std::uint64_t first = entry(cursor_);
-    if (dense_.empty()) {
-      sparse_.erase(cursor_);
-      if (chosen != cursor_) sparse_[chosen] = first;
-      if (sparse_.size() > size_ / kSparseShare) make_dense();
-    } else {
-      dense_[chosen] = first;
-    }
-    ++cursor_;
-    return result;
-  }
-
-  std::uint64_t entry(std::uint64_t position) const {
-    if (!dense_.empty()) return dense_[position];
-    const auto found = sparse_.find(position);
-    return found == sparse_.end() ? position : found->second;
-  }
-
-  void make_dense() {
-    std::vector<std::uint64_t> dense(size_);
-    for (std::uint64_t i = 0; i < size_; ++i) dense[i] = i;
-    for (const auto& [position, index] : sparse_) dense[position] = index;
-    dense_ = std::move(dense);
-    sparse_ = {};
-  }
-
-  std::uint64_t size_;
-  std::uint64_t cursor_ = 0;
-  Random random_;
-  std::unordered_map<std::uint64_t, std::uint64_t> sparse_;
-  std::vector<std::uint64_t> dense_;
+  std::uint64_t next() override { return order_.next(); }
+  RandomOrder order_;
 };
 
 }  // namespace
 
 const std::vector<std::string>& strategy_names() {
-  static const std::vector<std::string> names = {"exhaustive", "random"};
+  static const std::vector<std::string> names = {"exhaustive", "random", "surrogate"};
   return names;
 }
 
@@ -121,10 +77,17 @@ void check_strategy_name(const std::string& name) {
                                nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest), fmt::join(names, ", ")));
 }
 
-std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed) {
+std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed,
+                                        const StrategySettings& settings) {
   check_strategy_name(name);
   if (name == "exhaustive") return std::make_unique<Exhaustive>(space.size());
-  return std::make_unique<RandomOrder>(space.size(), seed);
+  if (name == "random") return std::make_unique<RandomSearch>(space.size(), seed);
+  SurrogateSettings surrogate;
+  const auto set = [&](const char* key, double& value) { if (auto f = settings.find(key); f != settings.end()) value = f->second; };
+#define S(x) set("surrogate." #x, surrogate.x)
+  S(initial); S(spread); S(random); S(elite); S(refit); S(steps); S(points); S(length); S(length_spread); S(noise); S(noise_spread);
+  S(cap); S(fail); S(margin); S(feasibility); S(refresh); S(untold);
+  return make_surrogate(space, seed, surrogate);
 }
 
 }  // namespace tunebook

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@ struct Observation {
 };
 
 // Proposes configurations of a space (ask) and learns from outcomes (tell), many proposals in flight. Never proposes an
-// index twice; told in the order of its proposals. Deterministic in (space, seed, tells).
+// index twice; told in the order of its proposals. Deterministic in (space, seed, the order of asks and tells).
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -26,17 +27,20 @@ class Strategy {
   virtual std::vector<std::uint64_t> ask(std::size_t count) = 0;
   virtual void tell(std::uint64_t index, const Observation& observation) = 0;
   virtual bool exhausted() const = 0;
-  // Indices proposed by others (presets, the standing winner): the strategy will not propose them again.
+  // Indices proposed by others (presets, the standing winner): the strategy will not propose them again. It may be told of them, too.
   virtual void exclude(std::uint64_t index) = 0;
 };
 
-// exhaustive: row order. random: a uniform random permutation given by the seed.
+// Constants of a strategy that replace the built-in ones ("surrogate.batch" -> 4): for choosing them by replay.
+using StrategySettings = std::map<std::string, double>;
+
 // Names accepted by make_strategy, in the order of the documentation.
 const std::vector<std::string>& strategy_names();
 // Throws InputError for an unknown name, with the nearest.
 void check_strategy_name(const std::string& name);
-// Throws InputError for an unknown name. The space must outlive the strategy.
-std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed);
+// Throws InputError for an unknown name or setting. The space must outlive the strategy.
+std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed,
+                                        const StrategySettings& settings = {});
 
 // --budget: "200" trials, "10%" of the space (rounded up), "30s", "5m", "2h", "all" (a share of 1). Shares and times
 // may have decimals.

@@ -1,0 +1,55 @@
+#include "search/learning_strategy.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "search/portable_math.h"
+
+namespace tunebook {
+
+LearningStrategy::LearningStrategy(const SearchSpace& space, std::uint64_t seed, std::size_t max_untold)
+    : space_(space), random_(seed), taken_(space.size()), order_(space.size(), seed ^ 0x6f72'6465'72ULL),
+      max_untold_(max_untold), waiting_(0) {}
+
+std::vector<std::uint64_t> LearningStrategy::ask(std::size_t count) {
+  std::vector<std::uint64_t> proposals;
+  while (proposals.size() < count && untold_ < max_untold_ && taken_.remaining() > 0) {
+    const std::optional<std::uint64_t> index = propose();
+    if (!index) break;
+    if (!taken_.insert(*index)) throw std::logic_error("a strategy proposes what is taken");
+    ++untold_;
+    proposals.push_back(*index);
+  }
+  return proposals;
+}
+
+void LearningStrategy::tell(std::uint64_t index, const Observation& observation) {
+  if (untold_ > 0) --untold_;
+  std::optional<double> value;
+  if (observation.value && *observation.value > 0) {
+    constexpr double kSteps = 0x1p20;
+    if (!reference_) reference_ = *observation.value;
+    value = std::round(portable_log(*observation.value / *reference_) * kSteps) / kSteps;
+  }
+  learn(index, observation.outcome, value);
+}
+
+void LearningStrategy::exclude(std::uint64_t index) {
+  if (index >= taken_.size()) throw std::out_of_range("Strategy::exclude: no such configuration");
+  taken_.insert(index);
+}
+
+std::uint64_t LearningStrategy::random_untaken() {
+  // Trying is cheap while little is taken; the order finds the last ones.
+  constexpr int kTries = 16;
+  for (int n = 0; n < kTries; ++n) {
+    const std::uint64_t index = random_index();
+    if (!taken_.contains(index)) return index;
+  }
+  while (true) {
+    const std::uint64_t index = order_.next();
+    if (!taken_.contains(index)) return index;
+  }
+}
+
+}  // namespace tunebook
