@@ -17,12 +17,13 @@ class FeatureMap {
 
   struct Feature {
     std::size_t parameter = 0;
+    std::size_t second = 0;                // of a product; else the same
     bool ordered = true;
     std::vector<double> positions;         // of the levels
-    std::vector<std::uint8_t> level_of;    // of each value index
+    std::vector<std::uint8_t> level_of;    // of each value index (of a product: of each pair)
   };
 
-  explicit FeatureMap(const SearchSpace& space);
+  explicit FeatureMap(const SearchSpace& space, bool alignment = false, bool products = false);
   std::size_t size() const { return features_.size(); }
   const std::vector<Feature>& features() const { return features_; }
 
@@ -31,6 +32,8 @@ class FeatureMap {
   void encode(std::uint64_t index, std::uint8_t* levels);
 
  private:
+  void add_alignment(std::size_t parameter);
+  void add_product(std::size_t first, std::size_t second);
   const SearchSpace& space_;
   std::vector<Feature> features_;
   std::vector<std::uint16_t> row_;

@@ -86,7 +86,7 @@ std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpa
   const auto set = [&](const char* key, double& value) { if (auto f = settings.find(key); f != settings.end()) value = f->second; };
 #define S(x) set("surrogate." #x, surrogate.x)
   S(initial); S(spread); S(random); S(elite); S(refit); S(steps); S(points); S(length); S(length_spread); S(noise); S(noise_spread);
-  S(cap); S(fail); S(margin); S(feasibility); S(refresh); S(untold);
+  S(cap); S(fail); S(margin); S(feasibility); S(refresh); S(untold); S(alignment); S(products);
   return make_surrogate(space, seed, surrogate);
 }
 

@@ -16,7 +16,7 @@ namespace {
 class Surrogate final : public LearningStrategy {
  public:
   Surrogate(const SearchSpace& space, std::uint64_t seed, const SurrogateSettings& settings)
-      : LearningStrategy(space, seed, static_cast<std::size_t>(settings.untold)), settings_(settings), features_(space),
+      : LearningStrategy(space, seed, static_cast<std::size_t>(settings.untold)), settings_(settings), features_(space, settings.alignment > 0, settings.products > 0),
         neighbourhood_(space), model_(features_, {settings.length, settings.length_spread, settings.noise, settings.noise_spread}) {}
 
  private:

@@ -24,6 +24,8 @@ struct SurrogateSettings {
   double feasibility = 1;       // exponent of the probability of no failure
   double refresh = 12;          // candidates are drawn anew after so many proposals
   double untold = 16;
+  double alignment = 1;
+  double products = 0;
 };
 
 std::unique_ptr<Strategy> make_surrogate(const SearchSpace& space, std::uint64_t seed, const SurrogateSettings& settings);
