@@ -49,34 +49,39 @@ double GaussianProcess::kernel(const std::uint8_t* x, const std::uint8_t* y) con
 
 void GaussianProcess::fit(std::span<const std::uint8_t> levels, std::span<const double> targets, int steps) {
   const std::size_t n = targets.size();
-  std::vector<double> kernel_matrix(n * n), inverse(n * n), alpha(n), gradient(width_ + 1), previous(width_ + 1, 0.0);
+  std::vector<double> kernel_matrix(n * n), inverse(n * n), white(n * n), alpha(n), gradient(width_ + 1), previous(width_ + 1, 0.0);
   for (int step = 0; step < steps; ++step) {
     make_tables();
     const double noise = portable_exp(log_noise_);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < i; ++j) kernel_matrix[i * n + j] = kernel(&levels[i * width_], &levels[j * width_]);
     }
-    // Lower Cholesky factor in `inverse`, then its inverse W in place (row i: W_i), then K^-1 = W^T W.
-    std::vector<double>& lower = inverse;
+    // Upper Cholesky factor U (K = U^T U), then W = U^-T, then K^-1 = W^T W; loops run along rows.
+    std::vector<double>& upper = inverse;
     for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t j = 0; j <= i; ++j) {
-        double sum = i == j ? 1 + noise : kernel_matrix[i * n + j];
-        const double* x = &lower[i * n];
-        const double* y = &lower[j * n];
-        for (std::size_t k = 0; k < j; ++k) sum -= x[k] * y[k];
-        lower[i * n + j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / lower[j * n + j];
+      upper[i * n + i] = 1 + noise;
+      for (std::size_t j = i + 1; j < n; ++j) upper[i * n + j] = kernel_matrix[j * n + i];
+    }
+    for (std::size_t k = 0; k < n; ++k) {
+      double* pivot = &upper[k * n];
+      const double diagonal = 1 / std::sqrt(std::max(pivot[k], 1e-12));
+      for (std::size_t j = k; j < n; ++j) pivot[j] *= diagonal;
+      for (std::size_t i = k + 1; i < n; ++i) {
+        const double factor = pivot[i];
+        double* row = &upper[i * n];
+        for (std::size_t j = i; j < n; ++j) row[j] -= factor * pivot[j];
       }
     }
-    std::vector<double> white(n * n, 0.0);  // W
+    std::fill(white.begin(), white.end(), 0.0);  // W
     for (std::size_t i = 0; i < n; ++i) {
       double* row = &white[i * n];
       row[i] = 1;
       for (std::size_t k = 0; k < i; ++k) {
-        const double factor = lower[i * n + k];
+        const double factor = upper[k * n + i];
         const double* other = &white[k * n];
         for (std::size_t j = 0; j <= k; ++j) row[j] -= factor * other[j];
       }
-      const double diagonal = 1 / lower[i * n + i];
+      const double diagonal = 1 / upper[i * n + i];
       for (std::size_t j = 0; j <= i; ++j) row[j] *= diagonal;
     }
     std::fill(alpha.begin(), alpha.end(), 0.0);
@@ -89,7 +94,7 @@ void GaussianProcess::fit(std::span<const std::uint8_t> levels, std::span<const 
       square += z * z;
     }
     const double variance = std::max(square / static_cast<double>(n), 1e-12);
-    std::vector<double>& precision = lower;  // K^-1, lower triangle
+    std::vector<double>& precision = upper;  // K^-1, lower triangle
     std::fill(precision.begin(), precision.end(), 0.0);
     for (std::size_t k = 0; k < n; ++k) {
       const double* row = &white[k * n];

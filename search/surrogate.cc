@@ -110,13 +110,14 @@ class Surrogate final : public LearningStrategy {
       model_.fit(levels, targets, static_cast<int>(settings_.steps));
       fitted_ = told;
     }
-    for (const std::size_t t : model_trials_) model_.add_point(levels_.data() + t * features_.size());
-    ready_ = true;
     since_refresh_ = 0;
     candidates_.clear();
     known_candidates_.clear();
     for (int n = 0; n < static_cast<int>(settings_.random); ++n) add_candidate(random_untaken());
     for (const std::uint64_t index : elite()) add_neighbours(index);
+    // After the candidates, which it is cheaper to take along than to add later.
+    for (const std::size_t t : model_trials_) model_.add_point(levels_.data() + t * features_.size());
+    ready_ = true;
   }
 
   // Points of the model: all told ones while they are few, else the best and a random selection; and all untold ones.
@@ -224,7 +225,7 @@ class Surrogate final : public LearningStrategy {
       if (taken(candidates_[c])) continue;
       const double deviation = scale * std::sqrt(static_cast<double>(model_.variances()[c]));
       const double z = (goal - means_[c]) / deviation;
-      double gain = deviation * (z * normal_distribution(z) + normal_density(z));
+      double gain = deviation * expected_improvement(z);
       if (any) {
         const double feasible = std::clamp(1 - failing - failure_means_[c], 0.01, 1.0);
         gain *= settings_.feasibility == 1 ? feasible : settings_.feasibility == 2 ? feasible * feasible : 1;
