@@ -9,7 +9,7 @@ namespace tunebook {
 
 LearningStrategy::LearningStrategy(const SearchSpace& space, std::uint64_t seed, std::size_t max_untold)
     : space_(space), random_(seed), taken_(space.size()), order_(space.size(), seed ^ 0x6f72'6465'72ULL),
-      max_untold_(max_untold), waiting_(0) {}
+      max_untold_(max_untold) {}
 
 std::vector<std::uint64_t> LearningStrategy::ask(std::size_t count) {
   std::vector<std::uint64_t> proposals;
@@ -46,10 +46,8 @@ std::uint64_t LearningStrategy::random_untaken() {
     const std::uint64_t index = random_index();
     if (!taken_.contains(index)) return index;
   }
-  while (true) {
-    const std::uint64_t index = order_.next();
-    if (!taken_.contains(index)) return index;
-  }
+  while (!next_in_order_ || taken_.contains(*next_in_order_)) next_in_order_ = order_.next();
+  return *next_in_order_;
 }
 
 }  // namespace tunebook

@@ -32,7 +32,7 @@ class LearningStrategy : public Strategy {
   virtual void learn(std::uint64_t index, Outcome outcome, std::optional<double> value) = 0;
 
   bool taken(std::uint64_t index) const { return taken_.contains(index); }
-  // A random index that is not taken. O(1) amortised.
+  // A random index that is not taken (there must be one); the same one again if hardly any are left. O(1) amortised.
   std::uint64_t random_untaken();
   // A random index, taken or not.
   std::uint64_t random_index() { return random_.below(space_.size()); }
@@ -44,9 +44,9 @@ class LearningStrategy : public Strategy {
  private:
   TakenSet taken_;
   RandomOrder order_;
+  std::optional<std::uint64_t> next_in_order_;  // not yet taken, when last seen
   std::size_t max_untold_;
   std::size_t untold_ = 0;
-  TakenSet waiting_;
   std::optional<double> reference_;
 };
 
