@@ -31,6 +31,7 @@ void LearningStrategy::tell(std::uint64_t index, const Observation& observation)
     if (!reference_) reference_ = *observation.value;
     value = std::round(portable_log(*observation.value / *reference_) * kSteps) / kSteps;
   }
+  known_[index] = value.value_or(kFailed);
   learn(index, observation.outcome, value);
 }
 

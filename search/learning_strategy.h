@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "core/random.h"
@@ -31,6 +33,13 @@ class LearningStrategy : public Strategy {
   // rounding of another unit of time does not matter. Empty where there is no value.
   virtual void learn(std::uint64_t index, Outcome outcome, std::optional<double> value) = 0;
 
+  // What was told of an index: its value, infinity for a failure; empty if nothing was.
+  static constexpr double kFailed = std::numeric_limits<double>::infinity();
+  std::optional<double> known(std::uint64_t index) const {
+    const auto found = known_.find(index);
+    return found == known_.end() ? std::nullopt : std::optional<double>(found->second);
+  }
+
   bool taken(std::uint64_t index) const { return taken_.contains(index); }
   // A random index that is not taken (there must be one); the same one again if hardly any are left. O(1) amortised.
   std::uint64_t random_untaken();
@@ -48,6 +57,7 @@ class LearningStrategy : public Strategy {
   std::size_t max_untold_;
   std::size_t untold_ = 0;
   std::optional<double> reference_;
+  std::unordered_map<std::uint64_t, double> known_;
 };
 
 }  // namespace tunebook

@@ -9,6 +9,9 @@
 
 #include "core/error.h"
 #include "core/json_text.h"
+#include "search/differential_evolution.h"
+#include "search/genetic.h"
+#include "search/local_search.h"
 #include "search/random_order.h"
 #include "search/surrogate.h"
 #include "search/taken_set.h"
@@ -62,10 +65,28 @@ class RandomSearch final : public OrderedStrategy {
   RandomOrder order_;
 };
 
+// Settings of other strategies are passed over: one list serves several.
+template <typename Settings>
+Settings with_settings(Settings result, const std::string& strategy, const StrategySettings& settings) {
+  const NamedSettings named = result.named();
+  for (const auto& [key, value] : settings) {
+    if (!key.starts_with(strategy + ".")) continue;
+    const std::string name = key.substr(strategy.size() + 1);
+    const auto found = std::find_if(named.begin(), named.end(), [&](const auto& setting) { return setting.first == name; });
+    if (found == named.end()) {
+      std::vector<std::string> names;
+      for (const auto& setting : named) names.emplace_back(setting.first);
+      throw InputError(fmt::format("strategy \"{}\" has no setting \"{}\"; it has: {}", strategy, name, fmt::join(names, ", ")));
+    }
+    *found->second = value;
+  }
+  return result;
+}
+
 }  // namespace
 
 const std::vector<std::string>& strategy_names() {
-  static const std::vector<std::string> names = {"exhaustive", "random", "surrogate"};
+  static const std::vector<std::string> names = {"exhaustive", "random", "local_search", "genetic", "differential_evolution", "surrogate"};
   return names;
 }
 
@@ -82,12 +103,14 @@ std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpa
   check_strategy_name(name);
   if (name == "exhaustive") return std::make_unique<Exhaustive>(space.size());
   if (name == "random") return std::make_unique<RandomSearch>(space.size(), seed);
-  SurrogateSettings surrogate;
-  const auto set = [&](const char* key, double& value) { if (auto f = settings.find(key); f != settings.end()) value = f->second; };
-#define S(x) set("surrogate." #x, surrogate.x)
-  S(initial); S(spread); S(random); S(elite); S(refit); S(steps); S(points); S(length); S(length_spread); S(noise); S(noise_spread);
-  S(cap); S(fail); S(margin); S(feasibility); S(refresh); S(untold); S(alignment); S(products);
-  return make_surrogate(space, seed, surrogate);
+  if (name == "local_search") {
+    return make_local_search(space, seed, with_settings(LocalSearchSettings{}, name, settings));
+  }
+  if (name == "genetic") return make_genetic(space, seed, with_settings(GeneticSettings{}, name, settings));
+  if (name == "differential_evolution") {
+    return make_differential_evolution(space, seed, with_settings(DifferentialEvolutionSettings{}, name, settings));
+  }
+  return make_surrogate(space, seed, with_settings(SurrogateSettings{}, name, settings));
 }
 
 }  // namespace tunebook

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "search/settings.h"
 #include "search/strategy.h"
 
 namespace tunebook {
@@ -26,6 +27,13 @@ struct SurrogateSettings {
   double untold = 16;
   double alignment = 1;
   double products = 0;
+
+  NamedSettings named() {
+    return {{"initial", &initial}, {"spread", &spread}, {"random", &random}, {"elite", &elite}, {"refit", &refit}, {"steps", &steps},
+            {"points", &points}, {"length", &length}, {"length_spread", &length_spread}, {"noise", &noise},
+            {"noise_spread", &noise_spread}, {"cap", &cap}, {"fail", &fail}, {"margin", &margin}, {"feasibility", &feasibility},
+            {"refresh", &refresh}, {"untold", &untold}, {"alignment", &alignment}, {"products", &products}};
+  }
 };
 
 std::unique_ptr<Strategy> make_surrogate(const SearchSpace& space, std::uint64_t seed, const SurrogateSettings& settings);
