@@ -13,22 +13,24 @@ LearningStrategy::LearningStrategy(const SearchSpace& space, std::uint64_t seed,
 
 std::vector<std::uint64_t> LearningStrategy::ask(std::size_t count) {
   std::vector<std::uint64_t> proposals;
-  while (proposals.size() < count && untold_ < max_untold_ && taken_.remaining() > 0) {
+  while (proposals.size() < count && untold_.size() < max_untold_ && taken_.remaining() > 0) {
     const std::optional<std::uint64_t> index = propose();
     if (!index) break;
     if (!taken_.insert(*index)) throw std::logic_error("a strategy proposes what is taken");
-    ++untold_;
+    untold_.insert(*index);
     proposals.push_back(*index);
   }
   return proposals;
 }
 
 void LearningStrategy::tell(std::uint64_t index, const Observation& observation) {
-  if (untold_ > 0) --untold_;
+  untold_.erase(index);
+  taken_.insert(index);
   std::optional<double> value;
   if (observation.value && *observation.value > 0) {
     constexpr double kSteps = 0x1p20;
     if (!reference_) reference_ = *observation.value;
+    raw_value_ = *observation.value;
     value = std::round(portable_log(*observation.value / *reference_) * kSteps) / kSteps;
   }
   known_[index] = value.value_or(kFailed);
@@ -37,7 +39,7 @@ void LearningStrategy::tell(std::uint64_t index, const Observation& observation)
 
 void LearningStrategy::exclude(std::uint64_t index) {
   if (index >= taken_.size()) throw std::out_of_range("Strategy::exclude: no such configuration");
-  taken_.insert(index);
+  if (taken_.insert(index)) excluded(index);
 }
 
 std::uint64_t LearningStrategy::random_untaken() {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/random.h"
@@ -40,12 +41,17 @@ class LearningStrategy : public Strategy {
     return found == known_.end() ? std::nullopt : std::optional<double>(found->second);
   }
 
+  // Called by exclude().
+  virtual void excluded(std::uint64_t) {}
+  // What was observed of the index that learn() is called for, as it was told.
+  double raw_value() const { return raw_value_; }
+
   bool taken(std::uint64_t index) const { return taken_.contains(index); }
   // A random index that is not taken (there must be one); the same one again if hardly any are left. O(1) amortised.
   std::uint64_t random_untaken();
   // A random index, taken or not.
   std::uint64_t random_index() { return random_.below(space_.size()); }
-  std::size_t untold() const { return untold_; }
+  std::size_t untold() const { return untold_.size(); }
 
   const SearchSpace& space_;
   Random random_;
@@ -55,7 +61,8 @@ class LearningStrategy : public Strategy {
   RandomOrder order_;
   std::optional<std::uint64_t> next_in_order_;  // not yet taken, when last seen
   std::size_t max_untold_;
-  std::size_t untold_ = 0;
+  std::unordered_set<std::uint64_t> untold_;
+  double raw_value_ = 0;
   std::optional<double> reference_;
   std::unordered_map<std::uint64_t, double> known_;
 };

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/json_text.h"
+#include "search/auto_strategy.h"
 #include "search/differential_evolution.h"
 #include "search/genetic.h"
 #include "search/local_search.h"
@@ -86,7 +87,7 @@ Settings with_settings(Settings result, const std::string& strategy, const Strat
 }  // namespace
 
 const std::vector<std::string>& strategy_names() {
-  static const std::vector<std::string> names = {"exhaustive", "random", "local_search", "genetic", "differential_evolution", "surrogate"};
+  static const std::vector<std::string> names = {"auto", "exhaustive", "random", "local_search", "genetic", "differential_evolution", "surrogate"};
   return names;
 }
 
@@ -110,7 +111,10 @@ std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpa
   if (name == "differential_evolution") {
     return make_differential_evolution(space, seed, with_settings(DifferentialEvolutionSettings{}, name, settings));
   }
-  return make_surrogate(space, seed, with_settings(SurrogateSettings{}, name, settings));
+  const SurrogateSettings surrogate = with_settings(SurrogateSettings{}, "surrogate", settings);
+  if (name == "surrogate") return make_surrogate(space, seed, surrogate);
+  return make_auto(space, seed, with_settings(AutoSettings{}, name, settings), surrogate,
+                   with_settings(GeneticSettings{}, "genetic", settings));
 }
 
 }  // namespace tunebook
