@@ -204,8 +204,67 @@ StrategyScore score_strategy(const std::string& strategy, const ScoredSpace& spa
   const Interval interval = median_interval(evaluations);
   score.median_low = interval.low;
   score.median_high = interval.high;
+  constexpr double kCurveStep = 1.12;  // ratio of neighbouring evaluations
+  for (double at = 1; at <= static_cast<double>(score.horizon); at = std::max(at + 1, std::floor(at * kCurveStep))) {
+    const auto k = static_cast<std::uint64_t>(at);
+    double ranks = 0;
+    for (const Trajectory& run : runs) ranks += static_cast<double>(rank_after(run, k, space.timed()));
+    const auto rank = static_cast<std::uint64_t>(std::llround(ranks / static_cast<double>(runs.size())));
+    score.curve.emplace_back(k, space.value(rank) / space.optimum());
+  }
   score.milliseconds_per_proposal = proposals > 0 ? 1e3 * seconds / proposals : 0;
   return score;
+}
+
+namespace {
+
+Estimate mean_of(const std::vector<Estimate>& estimates) {
+  Estimate mean;
+  double below = 0;
+  double above = 0;
+  for (const Estimate& estimate : estimates) {
+    mean.value += estimate.value;
+    below += (estimate.value - estimate.low) * (estimate.value - estimate.low);
+    above += (estimate.high - estimate.value) * (estimate.high - estimate.value);
+  }
+  const auto count = static_cast<double>(estimates.size());
+  mean.value /= count;
+  mean.low = mean.value - std::sqrt(below) / count;
+  mean.high = mean.value + std::sqrt(above) / count;
+  return mean;
+}
+
+}  // namespace
+
+std::vector<StrategyMean> mean_scores(const std::vector<StrategyScore>& scores) {
+  std::vector<std::string> strategies;
+  for (const StrategyScore& score : scores) {
+    if (std::find(strategies.begin(), strategies.end(), score.strategy) == strategies.end()) strategies.push_back(score.strategy);
+  }
+  std::vector<StrategyMean> means;
+  for (const std::string& strategy : strategies) {
+    std::vector<Estimate> performances;
+    std::vector<std::vector<Estimate>> ratios(std::size(kMarks));
+    std::vector<double> evaluations;
+    for (const StrategyScore& score : scores) {
+      if (score.strategy != strategy || score.budget < kLeastBudget) continue;
+      performances.push_back(score.performance);
+      for (std::size_t m = 0; m < ratios.size(); ++m) ratios[m].push_back(score.best_over_optimum[m].second);
+      evaluations.push_back(score.evaluations_to_5_percent.value_or(std::numeric_limits<double>::infinity()));
+    }
+    if (performances.empty()) continue;
+    StrategyMean mean;
+    mean.strategy = strategy;
+    mean.spaces = performances.size();
+    mean.performance = mean_of(performances);
+    for (std::size_t m = 0; m < ratios.size(); ++m) mean.best_over_optimum.emplace_back(kMarks[m], mean_of(ratios[m]));
+    std::sort(evaluations.begin(), evaluations.end());
+    const double lower = evaluations[(evaluations.size() - 1) / 2];
+    const double upper = evaluations[evaluations.size() / 2];
+    if (std::isfinite(upper)) mean.evaluations_to_5_percent = (lower + upper) / 2;
+    means.push_back(std::move(mean));
+  }
+  return means;
 }
 
 }  // namespace tunebook

@@ -81,7 +81,23 @@ struct StrategyScore {
   std::uint64_t horizon = 0;                           // evaluations that were made at most
   std::vector<std::pair<std::uint64_t, Estimate>> best_over_optimum;  // after 50, 100, 200, 500 evaluations
   double milliseconds_per_proposal = 0;
+  // Mean-rank curve: best time over the optimum after so many evaluations, at some 60 evaluations up to the horizon.
+  std::vector<std::pair<std::uint64_t, double>> curve;
 };
+
+// A space whose budget is smaller is shown and not counted in means: its score is chance.
+inline constexpr std::uint64_t kLeastBudget = 20;
+
+// Means of one strategy over spaces; intervals from those of the spaces, taken as independent.
+struct StrategyMean {
+  std::string strategy;
+  std::size_t spaces = 0;
+  Estimate performance;
+  std::vector<std::pair<std::uint64_t, Estimate>> best_over_optimum;
+  std::optional<double> evaluations_to_5_percent;  // median over the spaces of their medians; empty: infinite
+};
+// Of the scores with a budget of at least kLeastBudget, in the order of their strategies' first appearance.
+std::vector<StrategyMean> mean_scores(const std::vector<StrategyScore>& scores);
 
 // Evaluations that a score looks at: the budget, and the marks of best/optimum.
 std::uint64_t score_horizon(const ScoredSpace& space);
