@@ -12,6 +12,8 @@ class Auto final : public LearningStrategy {
       : LearningStrategy(space, seed, static_cast<std::size_t>(settings.untold)), settings_(settings),
         surrogate_(make_surrogate(space, seed, surrogate)), genetic_(make_genetic(space, seed, genetic)) {}
 
+  std::optional<double> expected_improvement() const override { return surrogate_->expected_improvement(); }
+
  private:
   std::optional<std::uint64_t> propose() override {
     const bool turns = evaluations_ >= settings_.least && barren_ >= settings_.barren;

@@ -16,7 +16,7 @@ namespace {
 class Surrogate final : public LearningStrategy {
  public:
   Surrogate(const SearchSpace& space, std::uint64_t seed, const SurrogateSettings& settings)
-      : LearningStrategy(space, seed, static_cast<std::size_t>(settings.untold)), settings_(settings), features_(space, settings.alignment > 0, settings.products > 0),
+      : LearningStrategy(space, seed, static_cast<std::size_t>(settings.untold)), settings_(settings), features_(space, settings.alignment > 0),
         neighbourhood_(space), model_(features_, {settings.length, settings.length_spread, settings.noise, settings.noise_spread}) {}
 
  private:
@@ -225,7 +225,7 @@ class Surrogate final : public LearningStrategy {
       if (taken(candidates_[c])) continue;
       const double deviation = scale * std::sqrt(static_cast<double>(model_.variances()[c]));
       const double z = (goal - means_[c]) / deviation;
-      double gain = deviation * expected_improvement(z);
+      double gain = deviation * tunebook::expected_improvement(z);
       if (any) {
         const double feasible = std::clamp(1 - failing - failure_means_[c], 0.01, 1.0);
         gain *= settings_.feasibility == 1 ? feasible : settings_.feasibility == 2 ? feasible * feasible : 1;
@@ -235,8 +235,14 @@ class Surrogate final : public LearningStrategy {
         chosen = candidates_[c];
       }
     }
+    expected_improvement_ = std::max(highest, 0.0);  // of the logarithm: a share, as long as it is small
     return chosen ? *chosen : random_untaken();
   }
+
+ public:
+  std::optional<double> expected_improvement() const override { return expected_improvement_; }
+
+ private:
 
   SurrogateSettings settings_;
   FeatureMap features_;
@@ -255,6 +261,7 @@ class Surrogate final : public LearningStrategy {
   std::unordered_set<std::uint64_t> known_candidates_;
   std::vector<std::uint64_t> neighbours_;
   std::vector<double> means_, failure_means_;
+  std::optional<double> expected_improvement_;
 };
 
 }  // namespace

@@ -25,14 +25,13 @@ struct SurrogateSettings {
   double feasibility = 1;       // exponent of the probability of no failure
   double refresh = 12;          // candidates are drawn anew after so many proposals
   double untold = 16;
-  double alignment = 1;
-  double products = 0;
+  double alignment = 1;         // 0: divisibility by powers of two is no feature
 
   NamedSettings named() {
     return {{"initial", &initial}, {"spread", &spread}, {"random", &random}, {"elite", &elite}, {"refit", &refit}, {"steps", &steps},
             {"points", &points}, {"length", &length}, {"length_spread", &length_spread}, {"noise", &noise},
             {"noise_spread", &noise_spread}, {"cap", &cap}, {"fail", &fail}, {"margin", &margin}, {"feasibility", &feasibility},
-            {"refresh", &refresh}, {"untold", &untold}, {"alignment", &alignment}, {"products", &products}};
+            {"refresh", &refresh}, {"untold", &untold}, {"alignment", &alignment}};
   }
 };
 
