@@ -29,7 +29,9 @@ class Auto final : public LearningStrategy {
       return asked.front();
     }
     if (untold() > 0) return std::nullopt;
-    return random_untaken();
+    const std::uint64_t index = random_untaken();
+    excluded(index);
+    return index;
   }
 
   void learn(std::uint64_t index, Outcome outcome, std::optional<double> value) override {
@@ -39,7 +41,7 @@ class Auto final : public LearningStrategy {
       best_ = value;
       barren_ = 0;
     }
-    // The values are logarithms; ratios are what the parts look at.
+    // The parts take their own logarithms.
     Observation observation{outcome, std::nullopt};
     if (value) observation.value = raw_value();
     surrogate_->tell(index, observation);

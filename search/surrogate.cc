@@ -19,6 +19,8 @@ class Surrogate final : public LearningStrategy {
       : LearningStrategy(space, seed, static_cast<std::size_t>(settings.untold)), settings_(settings), features_(space, settings.alignment > 0),
         neighbourhood_(space), model_(features_, {settings.length, settings.length_spread, settings.noise, settings.noise_spread}) {}
 
+  std::optional<double> expected_improvement() const override { return expected_improvement_; }
+
  private:
   struct Trial {
     std::uint64_t index = 0;
@@ -43,7 +45,9 @@ class Surrogate final : public LearningStrategy {
     const std::size_t at = levels_.size();
     levels_.resize(at + features_.size());
     features_.encode(index, levels_.data() + at);
-    if (ready_) model_.add_point(levels_.data() + at), model_trials_.push_back(trials_.size() - 1);
+    if (!ready_) return;
+    model_.add_point(levels_.data() + at);
+    model_trials_.push_back(trials_.size() - 1);
   }
 
   void learn(std::uint64_t index, Outcome, std::optional<double> value) override {
@@ -65,6 +69,9 @@ class Surrogate final : public LearningStrategy {
   // Space-filling start: of some random configurations, the one farthest from all tried.
   std::uint64_t far_from_all() {
     std::uint64_t chosen = random_untaken();
+    // Where hardly anything succeeds, being far from what was tried is no use for ever.
+    constexpr std::size_t kMostTried = 100;
+    if (trials_.size() > kMostTried) return chosen;
     double farthest = -1;
     std::vector<std::uint8_t> levels(features_.size());
     for (int n = 0; n < static_cast<int>(settings_.spread); ++n) {
@@ -89,12 +96,12 @@ class Surrogate final : public LearningStrategy {
     return chosen;
   }
 
+  // Fits the model and draws the candidates anew, where it is time to.
   void prepare() {
     const std::size_t told = first_untold_;
     const bool refit = !ready_ || static_cast<double>(told) >= settings_.refit * static_cast<double>(fitted_);
-    if (!refit && ready_ && since_refresh_ < static_cast<int>(settings_.refresh)) return;
+    if (!refit && since_refresh_ < static_cast<int>(settings_.refresh)) return;
     model_.clear();
-    model_trials_.clear();
     choose_points();
     if (refit && fitted_ < static_cast<std::size_t>(settings_.points)) {
       std::vector<std::uint8_t> levels;
@@ -170,22 +177,19 @@ class Surrogate final : public LearningStrategy {
     for (const std::uint64_t neighbour : neighbours_) add_candidate(neighbour);
   }
 
-  // Log times, slow ones cut, failures at a pessimistic one; mean 0. Returns the mean.
+  // Log times, slow ones and failures cut to a quantile: how slow they are says nothing about where the fast ones lie. Mean 0; returns
+  // the mean that was taken away.
   double make_targets(const std::vector<std::size_t>& trials, std::vector<double>& targets) const {
     std::vector<double> times;
     for (const std::size_t t : trials) {
       if (trials_[t].value) times.push_back(*trials_[t].value);
     }
     std::sort(times.begin(), times.end());
-    const auto quantile = [&](double q) {
-      return times[static_cast<std::size_t>(q * static_cast<double>(times.size() - 1) + 0.5)];
-    };
-    const double cap = quantile(settings_.cap);
-    const double fail = std::min(cap, quantile(settings_.fail));
+    const double cap = times[static_cast<std::size_t>(settings_.cap * static_cast<double>(times.size() - 1) + 0.5)];
     targets.clear();
     double mean = 0;
     for (const std::size_t t : trials) {
-      targets.push_back(trials_[t].value ? std::min(*trials_[t].value, cap) : fail);
+      targets.push_back(trials_[t].value ? std::min(*trials_[t].value, cap) : cap);
       mean += targets.back();
     }
     mean /= static_cast<double>(targets.size());
@@ -218,7 +222,7 @@ class Surrogate final : public LearningStrategy {
       for (double& failure : failures) failure -= failing;
       model_.means(failures, failure_means_);
     }
-    const double goal = *best_ - mean - settings_.margin;
+    const double goal = *best_ - mean;
     double highest = -1;
     std::optional<std::uint64_t> chosen;
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
@@ -227,8 +231,9 @@ class Surrogate final : public LearningStrategy {
       const double z = (goal - means_[c]) / deviation;
       double gain = deviation * tunebook::expected_improvement(z);
       if (any) {
+        // The regression on failures (0 or 1) shares the factorisation; as a probability it has to be cut.
         const double feasible = std::clamp(1 - failing - failure_means_[c], 0.01, 1.0);
-        gain *= settings_.feasibility == 1 ? feasible : settings_.feasibility == 2 ? feasible * feasible : 1;
+        gain *= feasible;
       }
       if (gain > highest) {
         highest = gain;
@@ -239,10 +244,6 @@ class Surrogate final : public LearningStrategy {
     return chosen ? *chosen : random_untaken();
   }
 
- public:
-  std::optional<double> expected_improvement() const override { return expected_improvement_; }
-
- private:
 
   SurrogateSettings settings_;
   FeatureMap features_;

@@ -256,7 +256,7 @@ TEST(Strategy, LearningOnesBeatRandomSearch) {
     return sum / 20;
   };
   const double random = mean_best("random");
-  for (const std::string& name : {"local_search", "genetic", "differential_evolution", "surrogate", "auto"}) {
+  for (const std::string name : {"local_search", "genetic", "differential_evolution", "surrogate", "auto"}) {
     EXPECT_LT(mean_best(name), random) << name;
   }
   EXPECT_LT(mean_best("auto"), 101);  // the optimum is 100
