@@ -121,7 +121,9 @@ class Surrogate final : public LearningStrategy {
     candidates_.clear();
     known_candidates_.clear();
     for (int n = 0; n < static_cast<int>(settings_.random); ++n) add_candidate(random_untaken());
-    for (const std::uint64_t index : elite()) add_neighbours(index);
+    const std::vector<std::uint64_t> best = elite();
+    for (const std::uint64_t index : best) add_neighbours(index);
+    if (!best.empty()) add_pairs(best);
     // After the candidates, which it is cheaper to take along than to add later.
     for (const std::size_t t : model_trials_) model_.add_point(levels_.data() + t * features_.size());
     ready_ = true;
@@ -175,6 +177,21 @@ class Surrogate final : public LearningStrategy {
   void add_neighbours(std::uint64_t index) {
     neighbourhood_.hamming(index, neighbours_);
     for (const std::uint64_t neighbour : neighbours_) add_candidate(neighbour);
+  }
+
+  // Two parameters changed at once, as where one tile size has to grow with the other shrinking.
+  void add_pairs(const std::vector<std::uint64_t>& elite) {
+    const std::vector<std::size_t>& free = neighbourhood_.free_parameters();
+    if (free.size() < 2) return;
+    std::vector<std::uint16_t> row(space_.parameter_count());
+    for (int n = 0; n < static_cast<int>(settings_.pairs); ++n) {
+      space_.row(elite[random_.below(elite.size())], row);
+      for (int change = 0; change < 2; ++change) {
+        const std::size_t p = free[random_.below(free.size())];
+        row[p] = static_cast<std::uint16_t>(random_.below(space_.domain_size(p)));
+      }
+      if (const auto index = space_.find(std::span<const std::uint16_t>(row))) add_candidate(*index);
+    }
   }
 
   // Log times, slow ones and failures cut to a quantile: how slow they are says nothing about where the fast ones lie. Mean 0; returns

@@ -13,8 +13,9 @@ namespace tunebook {
 struct SurrogateSettings {
   double initial = 10;          // configurations before the first model, each as far as possible from those before
   double spread = 40;           // random configurations from which each of them is chosen
-  double random = 400;          // random candidates
+  double random = 800;          // random candidates
   double elite = 8;             // best configurations whose Hamming neighbours are candidates
+  double pairs = 150;           // candidates that differ from one of them in two parameters
   double refresh = 12;          // candidates are drawn anew after so many proposals
   double refit = 1.15;          // hyperparameters are fitted anew when there are so many times more points
   double steps = 8;             // gradient steps then
@@ -28,7 +29,7 @@ struct SurrogateSettings {
   double untold = 16;           // proposals in flight at most
 
   NamedSettings named() {
-    return {{"initial", &initial}, {"spread", &spread}, {"random", &random}, {"elite", &elite}, {"refresh", &refresh}, {"refit", &refit},
+    return {{"initial", &initial}, {"spread", &spread}, {"random", &random}, {"elite", &elite}, {"pairs", &pairs}, {"refresh", &refresh}, {"refit", &refit},
             {"steps", &steps}, {"points", &points}, {"length", &length}, {"length_spread", &length_spread}, {"noise", &noise},
             {"noise_spread", &noise_spread}, {"cap", &cap}, {"alignment", &alignment}, {"untold", &untold}};
   }

@@ -19,7 +19,8 @@ import sys
 GRID = {
     "surrogate": {
         "initial": [10, 6, 16],
-        "random": [400, 200, 800],
+        "random": [800, 400],
+        "pairs": [150, 0],
         "elite": [8, 4, 12],
         "length": [0.7, 0.4, 1.2],
         "length_spread": [1.0, 0.6],
