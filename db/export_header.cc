@@ -162,13 +162,13 @@ class HeaderWriter {
         "#include <optional>\n#include <stdexcept>\n#include <string>\n#include <string_view>\n#include <system_error>\n"
         "#include <type_traits>\n#include <utility>\n#include <vector>\n\n";
     out += fmt::format("namespace {} {{\n\n{}{}\nnamespace detail {{\n\n", name_space_, kFrozenExpressions, kFrozenQuestion);
-    for (const Table* const table : {&values_, &texts_, &dimensions_, &constants_, &code_, &expressions_, &needs_, &architectures_,
+    for (const Table* const table : {&values_, &texts_, &dimensions_, &constants_, &code_, &expressions_, &launches_, &needs_, &architectures_,
                                      &devices_, &versions_, &rows_, &kernels_}) {
       out += table->text();
     }
-    out += fmt::format("inline constexpr Book kBook = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};\n\n}}  // namespace detail\n\n",
+    out += fmt::format("inline constexpr Book kBook = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};\n\n}}  // namespace detail\n\n",
                        kernels_.name(), versions_.name(), rows_.name(), devices_.name(), dimensions_.name(), texts_.name(), values_.name(),
-                       expressions_.name(), code_.name(), constants_.name(), needs_.name(), architectures_.name());
+                       expressions_.name(), code_.name(), constants_.name(), launches_.name(), needs_.name(), architectures_.name());
     out += "// The best configuration that the book knows, and how it matched; nothing if neither a winner nor a preset fits. Throws\n"
            "// std::invalid_argument for a query without a kernel, or whose problem fits no version of it. `near_cap`: where the tier near ends.\n"
            "inline std::optional<Answer> best(const Query& query, double near_cap = 2.0) {\n"
@@ -221,8 +221,12 @@ class HeaderWriter {
       values.push_back(literal(value));
     }
     const auto* const fallback = std::get_if<std::string>(&dimension.default_value);
-    return fmt::format("{{{}, {}, {}, {}}}", literal(dimension.name), dimension.categorical, texts_.add_range(values),
-                       literal(fallback != nullptr ? *fallback : ""));
+    NamedValues by_dtype;
+    for (const auto& [type, value] : dimension.default_by_dtype) {
+      by_dtype.set(type, value);
+    }
+    return fmt::format("{{{}, {}, {}, {}, {}}}", literal(dimension.name), dimension.categorical, texts_.add_range(values),
+                       literal(fallback != nullptr ? *fallback : ""), by_dtype.empty() ? "{}" : named_values(by_dtype));
   }
 
   std::string needs_text(const KernelVersion& version) {
@@ -233,6 +237,14 @@ class HeaderWriter {
                                  needs.registers.value_or(-1), needs.shared_bytes.value_or(-1)));
     }
     return needs_.add_range(rows);
+  }
+
+  std::string launch_text(const KernelSpec& spec, const Launch& launch) {
+    const auto three = [&](const std::array<Expression, 3>& extents) {
+      return fmt::format("{{{}, {}, {}}}", code(spec, extents[0]), code(spec, extents[1]), code(spec, extents[2]));
+    };
+    return fmt::format("{{{}, {}, {}, {}, {}}}", code(spec, launch.repeat), three(launch.block), three(launch.grid),
+                       code(spec, launch.shared_bytes), code(spec, launch.static_shared_bytes));
   }
 
   std::string version_text(const KernelVersion& version) {
@@ -247,16 +259,15 @@ class HeaderWriter {
     for (const Expression& constraint : spec.constraints) {
       constraints.push_back(code(spec, constraint));
     }
-    const Launch& launch = spec.launch;
-    const auto three = [&](const std::array<Expression, 3>& extents) {
-      return fmt::format("{{{}, {}, {}}}", code(spec, extents[0]), code(spec, extents[1]), code(spec, extents[2]));
-    };
+    std::vector<std::string> launches;
+    for (const Launch& launch : spec.launches) {
+      launches.push_back(launch_text(spec, launch));
+    }
     const Configuration* const preset = spec.find_preset("default");
     std::optional<Configuration> usable = preset == nullptr ? std::nullopt : declared(spec, *preset);
-    return fmt::format("{{{}, true, {}, {}, {}, {}, {{{}, {}, {}, {}}}, {}, {}, {}, {}, {}}}", literal(version.hash),
+    return fmt::format("{{{}, true, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", literal(version.hash),
                        dimensions_.add_range(dimensions), spec.parameters.size(), spec.names.size(), expressions_.add_range(constraints),
-                       three(launch.block), three(launch.grid), code(spec, launch.shared_bytes), code(spec, launch.static_shared_bytes),
-                       code(spec, spec.arch), code(spec, spec.cpu), usable.has_value(), usable ? named_values(*usable) : "{}",
+                       launches_.add_range(launches), code(spec, spec.arch), code(spec, spec.cpu), usable.has_value(), usable ? named_values(*usable) : "{}",
                        needs_text(version));
   }
 
@@ -306,7 +317,7 @@ class HeaderWriter {
   std::map<std::int64_t, std::size_t> device_index_;
   Table values_{"NamedValue", "Values"}, texts_{"std::string_view", "Texts"}, dimensions_{"Dimension", "Dimensions"},
       constants_{"Scalar", "Constants"}, code_{"Instruction", "Code"}, expressions_{"Range", "Expressions"},
-      needs_{"PresetNeeds", "PresetNeeds"}, architectures_{"ArchitectureLimits", "Architectures"}, devices_{"Device", "Devices"},
+      launches_{"Launch", "Launches"}, needs_{"PresetNeeds", "PresetNeeds"}, architectures_{"ArchitectureLimits", "Architectures"}, devices_{"Device", "Devices"},
       versions_{"Version", "Versions"}, rows_{"Row", "Rows"}, kernels_{"Kernel", "Kernels"};
 };
 

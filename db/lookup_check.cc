@@ -38,14 +38,19 @@ Verdict check(const KernelSpec& spec, const Problem& problem, const Configuratio
   if (std::string violated = architecture_obstacle(spec, scope, device); !violated.empty()) {
     return {Obstacle::architecture, std::move(violated)};
   }
-  const LaunchShape shape = evaluate_launch(spec.launch, scope, spec.name);
-  const Expression& fixed = spec.launch.static_shared_bytes;
-  const std::int64_t static_bytes = fixed.empty() ? 0 : std::max<std::int64_t>(fixed.evaluate_integer(scope), 0);
-  if (std::string violated = launch_limit_violated(shape, static_bytes, device.limits); !violated.empty()) {
-    return {Obstacle::limit, std::move(violated)};
+  for (const Launch& launch : spec.launches) {
+    if (evaluate_repeat(launch, scope, spec.name) == 0) continue;
+    const LaunchShape shape = evaluate_launch(launch, scope, spec.name);
+    const Expression& fixed = launch.static_shared_bytes;
+    const std::int64_t static_bytes = fixed.empty() ? 0 : std::max<std::int64_t>(fixed.evaluate_integer(scope), 0);
+    if (std::string violated = launch_limit_violated(shape, static_bytes, device.limits); !violated.empty()) {
+      return {Obstacle::limit, std::move(violated)};
+    }
+    needs.threads = std::max(needs.threads.value_or(0), shape.threads());
+    needs.shared_bytes = std::max(needs.shared_bytes.value_or(0), shape.shared_bytes);
   }
-  needs.threads = shape.threads();
-  needs.shared_bytes = std::max(needs.shared_bytes.value_or(0), shape.shared_bytes);
+  // What was recorded is the most that any kernel of the configuration needs: several kernels were run together, so each has its place.
+  if (spec.launches.size() > 1) needs.registers_per_thread.reset();
   if (std::string violated = block_limit_violated(needs, device.limits); !violated.empty()) {
     return {Obstacle::limit, std::move(violated)};
   }

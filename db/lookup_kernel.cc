@@ -19,7 +19,7 @@ Problem complete_problem(const KernelSpec& spec, const Problem& asked) {
     if (const Value* value = asked.find(dimension.name)) {
       problem.set(dimension.name, *value);
     } else if (dimension.categorical) {
-      problem.set(dimension.name, dimension.default_value);
+      problem.set(dimension.name, spec.default_of(dimension, asked));
     } else {
       throw InputError(fmt::format("kernel {}: the problem lacks the size {}", spec.name, dimension.name));
     }

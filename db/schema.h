@@ -5,7 +5,7 @@
 namespace tunebook {
 
 inline constexpr std::int64_t kApplicationId = 0x54424f4b;  // "TBOK" in the SQLite header: this file is a Tunebook book
-inline constexpr std::int64_t kSchemaVersion = 3;           // user_version of the books this program writes
+inline constexpr std::int64_t kSchemaVersion = 4;           // user_version of the books this program writes
 inline constexpr std::int64_t kPublicationVersion = 3;      // the first that has the tables `publication` and `requirement`
 
 // db/schema.sql: a new book, of version kSchemaVersion.
@@ -14,5 +14,7 @@ extern const char* const kSchemaSql;
 extern const char* const kMigration2Sql;
 // db/migration_3.sql: from version 2 to version 3.
 extern const char* const kMigration3Sql;
+// db/migration_4.sql: from version 3 to version 4.
+extern const char* const kMigration4Sql;
 
 }  // namespace tunebook

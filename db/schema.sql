@@ -1,4 +1,4 @@
--- The book of Tunebook, version 3: what was tried, on what, and what came out of it.
+-- The book of Tunebook, version 4: what was tried, on what, and what came out of it.
 --
 -- Habits of this file:
 --  * every table is STRICT; times, sizes and rates have their unit in the column name;
@@ -179,6 +179,23 @@ CREATE TABLE requirement (
 CREATE TABLE publication (
   published_utc TEXT NOT NULL
 ) STRICT;
+
+-- How what people use now for the same work fared in a session, timed together with its finalists. The newest of a session counts.
+CREATE TABLE baseline (
+  id INTEGER PRIMARY KEY,
+  session_id INTEGER NOT NULL REFERENCES session (id),
+  operation TEXT NOT NULL,              -- "gemm", "copy", ...
+  state TEXT NOT NULL,                  -- "ok", "unavailable", "wrong_result", "failed"
+  name TEXT NOT NULL,                   -- "cuBLAS 13.0.2"; '': not known
+  message TEXT NOT NULL,                -- which of the library's algorithms; else what went wrong
+  method TEXT NOT NULL,
+  process_medians_us BLOB NOT NULL,     -- little-endian f64, one per process, paired with those of the finalists
+  median_us REAL,                       -- NULL: no times
+  ci_low_us REAL,
+  ci_high_us REAL,
+  recorded_utc TEXT NOT NULL
+) STRICT;
+CREATE INDEX baseline_by_session ON baseline (session_id);
 
 -- What a profiler counted for the kernel of a trial.
 CREATE TABLE profile (

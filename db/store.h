@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/baseline.h"
 #include "core/ceiling.h"
 #include "core/conditions.h"
 #include "core/device.h"
@@ -91,6 +92,17 @@ struct WinnerRecord {
   std::int64_t tie_set_size() const;
 };
 
+// What people use now for the same work, timed together with a session's finalists.
+struct BaselineRecord {
+  std::string operation;       // "gemm"
+  BaselineState state = BaselineState::ok;
+  std::string name;            // "cuBLAS 13.0.2"; "" if not known
+  std::string message;         // which of the library's algorithms; else what went wrong
+  std::string method;
+  std::vector<double> process_medians_us;  // paired with those of the finalists; none unless state is ok
+  std::optional<double> median_us, ci_low_us, ci_high_us;
+};
+
 // What a profiler counted for a trial's kernel.
 struct ProfileRecord {
   std::int64_t order = 0;      // of the trial in its session
@@ -144,6 +156,8 @@ class Store {
     Configuration configuration;
   };
   std::vector<KernelWinner> kernel_winners(const std::string& kernel, const std::string& objective, std::int64_t limit = 1000) const;
+  void record_baseline(const std::string& session_id, const BaselineRecord& baseline);
+  std::optional<BaselineRecord> session_baseline(const std::string& session_id) const;  // the newest
 
   // Of the session's newest trial of `profile.order`; throws InputError if it has none.
   void record_profile(const std::string& session_id, const ProfileRecord& profile);

@@ -304,6 +304,24 @@ std::vector<Store::KernelWinner> Store::kernel_winners(const std::string& kernel
   });
 }
 
+std::optional<BaselineRecord> Store::session_baseline(const std::string& session_id) const {
+  return impl_->read([&]() -> std::optional<BaselineRecord> {
+    sqlite::Statement select(impl_->database,
+                             "SELECT operation, state, name, message, method, process_medians_us, median_us, ci_low_us, ci_high_us FROM baseline "
+                             "WHERE session_id = ? ORDER BY id DESC LIMIT 1");
+    sqlite::Statement::Run row = select.run(impl_->session_row(session_id));
+    if (!row.next()) {
+      return std::nullopt;
+    }
+    const std::optional<BaselineState> state = parse_baseline_state(row.text(1));
+    if (!state) {
+      throw InputError(fmt::format("the book has a baseline of an unknown state \"{}\"; use a newer Tunebook", row.text(1)));
+    }
+    return BaselineRecord{row.text(0), *state,          row.text(2), row.text(3), row.text(4), decode_doubles(row.text(5)),
+                          row.optional_real(6), row.optional_real(7), row.optional_real(8)};
+  });
+}
+
 std::vector<ProfileRecord> Store::session_profiles(const std::string& session_id) const {
   return impl_->read([&] {
     sqlite::Statement select(impl_->database,

@@ -209,6 +209,18 @@ void Store::record_winner(const TrialContext& context, const Problem& problem, c
   });
 }
 
+void Store::record_baseline(const std::string& session_id, const BaselineRecord& baseline) {
+  const std::string medians = encode_doubles(baseline.process_medians_us);
+  impl_->write([&] {
+    sqlite::Statement(impl_->database,
+                      "INSERT INTO baseline (session_id, operation, state, name, message, method, process_medians_us, median_us, ci_low_us, "
+                      "ci_high_us, recorded_utc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .execute(impl_->session_row(session_id), baseline.operation, baseline_state_name(baseline.state), baseline.name, baseline.message,
+                 baseline.method, sqlite::Blob{medians}, baseline.median_us, baseline.ci_low_us, baseline.ci_high_us, now_utc());
+    return 0;
+  });
+}
+
 void Store::record_profile(const std::string& session_id, const ProfileRecord& profile) {
   impl_->write([&] {
     sqlite::Statement insert(impl_->database,

@@ -26,7 +26,7 @@ class IdleDevice : public LaunchDevice {
   explicit IdleDevice(Device device) : device_(std::move(device)) {}
   const Device& device() const override { return device_; }
   const std::string& native_arch() const override { return native_arch_; }
-  std::shared_ptr<const LoadedLaunch> load(const std::string&, const std::string&, const LaunchShape&) override {
+  std::shared_ptr<const LoadedLaunch> load(const std::string&, const LaunchRecipe&) override {
     return std::make_shared<Loaded>();
   }
 

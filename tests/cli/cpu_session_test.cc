@@ -85,6 +85,7 @@ class CpuSession : public CliTest {
 TEST_F(CpuSession, VectorAdd) { expect_tuned_once("vector_add", "10000", "6"); }
 TEST_F(CpuSession, MatmulTiled) { expect_tuned_once("matmul_tiled", "48,40,33", "5"); }
 TEST_F(CpuSession, Convolution) { expect_tuned_once("convolution_2d", "64,48,2", "5"); }
+TEST_F(CpuSession, SeveralLaunches) { expect_tuned_once("smooth", "700,5", "6"); }
 TEST_F(CpuSession, KernelTunersMatmul) { expect_tuned_once("kt_matmul", "128", "5"); }
 
 TEST_F(CpuSession, AnotherBudgetReusesTheTrialsInTheBook) {

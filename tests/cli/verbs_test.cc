@@ -43,7 +43,7 @@ TEST_F(Verbs, List) {
   const auto json = run_json({"list", "--templates", user_kernels(), "--json"});
   std::vector<std::string> names;
   for (const auto& kernel : json["kernels"]) names.push_back(kernel["kernel"]);
-  for (const char* name : {"convolution_2d", "kt_matmul", "matmul_tiled", "vector_add"}) {
+  for (const char* name : {"convolution_2d", "kt_matmul", "matmul_tiled", "smooth", "vector_add"}) {
     EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
   }
   EXPECT_NE(run({"list", "--templates", user_kernels()}).out.find("as in a first CUDA tutorial"), std::string::npos);
@@ -95,7 +95,7 @@ TEST_F(Verbs, SpaceOfAKernelAndOfAFile) {
 }
 
 TEST_F(Verbs, Check) {
-  EXPECT_EQ(run_json({"check", "--templates", user_kernels(), "vector_add", "matmul_tiled", "--json"})["passed"], true);
+  EXPECT_EQ(run_json({"check", "--templates", user_kernels(), "vector_add", "matmul_tiled", "smooth", "--json"})["passed"], true);
   const auto compiled = run_json({"check", "vector_add", "--templates", user_kernels(), "--arch", "cpu", "--samples", "1", "--json"});
   EXPECT_EQ(compiled["passed"], true);
   EXPECT_EQ(compiled["samples"].size(), 3U);  // reference, preset, one pick
@@ -109,7 +109,7 @@ TEST_F(Verbs, CheckFindsWhatDoesNotCompile) {
 
 TEST_F(Verbs, CheckCompilesForArchitecturesWithoutAGpu) {
   if (!no_cuda_compiler().empty()) GTEST_SKIP() << no_cuda_compiler();
-  const auto json = run_json({"check", "vector_add", "matmul_tiled", "--templates", user_kernels(), "--arch", "sm_80,sm_90,sm_120", "--samples", "1", "--json"});
+  const auto json = run_json({"check", "vector_add", "matmul_tiled", "smooth", "--templates", user_kernels(), "--arch", "sm_80,sm_90,sm_120", "--samples", "1", "--json"});
   EXPECT_EQ(json["passed"], true);
   int candidates = 0;
   for (const auto& sample : json["samples"]) {
@@ -160,7 +160,7 @@ TEST_F(Verbs, EmitForAGpuWithoutOne) {
   EXPECT_NE(commands.find("compute-sanitizer"), std::string::npos);
   EXPECT_NE(commands.find("--templates " + user_kernels() + " --device cuda:0"), std::string::npos) << commands;
   // Three small problems are verified before the tuned one, each by two launches.
-  EXPECT_NE(commands.find("--kernel-name 'regex:^vector_add$' --launch-skip 6 --launch-count 1 "), std::string::npos) << commands;
+  EXPECT_NE(commands.find("--kernel-name 'regex:^(vector_add)$' --launch-skip 6 --launch-count 1 "), std::string::npos) << commands;
   EXPECT_NE(read_file(output + "/options.txt").find("sm_90"), std::string::npos);
 }
 
@@ -185,7 +185,7 @@ TEST_F(Verbs, RunShowsOneConfigurationAndStoresNothing) {
   const auto json = run_json(vector_add("run", {"--config", "BLOCK_SIZE=64,ITEMS_PER_THREAD=2", "--json"}));
   EXPECT_EQ(json["outcome"], "ok");
   EXPECT_EQ(json["configuration"].dump(), R"({"BLOCK_SIZE":64,"ITEMS_PER_THREAD":2})");
-  EXPECT_EQ(json["launch"]["grid"].dump(), "[32,1,1]");
+  EXPECT_EQ(json["launch"][0]["grid"].dump(), "[32,1,1]");
   EXPECT_EQ(json["verified_problems"], 4);
   EXPECT_GT(json["median_us"], 0);
   EXPECT_FALSE(std::filesystem::exists(book()));
@@ -203,7 +203,7 @@ TEST_F(Verbs, BestBeforeAndAfterTuning) {
   EXPECT_FALSE(std::filesystem::exists(book()));
 
   const auto tuned = run_json(vector_add("tune", {"--budget", "3", "--presets", "--finalist-processes", "2", "--json"}));
-  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "ceiling"}));
+  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "ceiling", "baseline", "ladder"}));
   EXPECT_EQ(keys_of(tuned["winner"]), (Words{"configuration", "median_us", "ci_us", "gflops", "gbps", "tie_set", "verified_problems", "skipped_problems",
                     "verified_ragged", "objective"}));
   EXPECT_EQ(tuned["winner"]["ci_us"].size(), 2U);

@@ -38,7 +38,7 @@ TEST(LaunchPlan, EvaluatesEveryExtent) {
   const KernelSpec spec = spec_with();
   auto scope = spec.scope(spec.parse_shape("1000,7,f16"), KernelSpec::generic_device());
   spec.bind(scope, *spec.find_preset("default"));
-  const LaunchShape shape = evaluate_launch(spec.launch, scope, spec.name);
+  const LaunchShape shape = evaluate_launch(spec.launches.front(), scope, spec.name);
   EXPECT_EQ(shape.block, (std::array<std::int64_t, 3>{16, 16, 1}));
   EXPECT_EQ(shape.grid, (std::array<std::int64_t, 3>{63, 7, 1}));
   EXPECT_EQ(shape.shared_bytes, 16 * 17 * 2);
@@ -52,7 +52,7 @@ TEST(LaunchPlan, FailingExpressionsAreNamed) {
   const auto error = [&](const char* configuration) -> std::string {
     spec.bind(scope, spec.parse_configuration(configuration));
     try {
-      evaluate_launch(spec.launch, scope, spec.name);
+      evaluate_launch(spec.launches.front(), scope, spec.name);
     } catch (const InputError& caught) {
       return caught.what();
     }
@@ -63,7 +63,7 @@ TEST(LaunchPlan, FailingExpressionsAreNamed) {
   const KernelSpec division = spec_with("/launch/grid/1", "\"m // (8 - TILE) + 100\"");
   auto other = division.scope(division.default_problem(), KernelSpec::generic_device());
   division.bind(other, division.parse_configuration("TILE=8,PAD=true,ACC=f32,LAYOUT=row"));
-  EXPECT_THROW(evaluate_launch(division.launch, other, "k"), InputError);
+  EXPECT_THROW(evaluate_launch(division.launches.front(), other, "k"), InputError);
 }
 
 TEST(LaunchPlan, LimitsSayBothNumbers) {
@@ -109,6 +109,99 @@ TEST(LaunchPlan, MacrosGetParametersAndWhatDefineLists) {
   const Instantiation reference = instantiate_reference(spec, spec.default_problem());
   EXPECT_EQ(reference.name_expression, "k_reference");
   EXPECT_EQ(reference.defines, (Defines{{"m", "10"}, {"T", "float"}, {"math", "exact"}, {"dtype", "float"}}));
+}
+
+// Three kernels: the first several times, the last only where the work was split.
+KernelSpec spec_of_several() {
+  auto json = parse_json_text(kSpec, "kernel.json");
+  json["launch"] = nlohmann::ordered_json::parse(R"json([
+    {"repeat": "ceil_div(n, TILE * 10)", "block": ["TILE"], "grid": ["n"]},
+    {"entry": "middle", "instantiate": ["T"], "block": ["32"], "grid": ["m"], "shared_bytes": "64"},
+    {"entry": "ns::k", "repeat": "PAD", "block": ["1"], "grid": ["1"]},
+    {"entry": "last", "instantiate": [], "repeat": "TILE > 8", "block": ["1"], "grid": ["1"]}])json");
+  json["arguments"] = nlohmann::ordered_json::parse(R"json([
+    {"name": "c", "type": "T*", "count": "n", "access": "out"},
+    {"name": "w", "type": "f32*", "count": "n * TILE", "access": "workspace"},
+    {"name": "first", "type": "i64", "value": "iteration * TILE"},
+    {"name": "n", "type": "i64", "value": "n"},
+    {"name": "scale", "type": "f64", "value": "TILE / 3"}])json");
+  return KernelSpec::parse(json, "kernel.json");
+}
+
+LaunchSequence plan_of(const KernelSpec& spec, const char* shape, const char* configuration) {
+  const Problem problem = spec.parse_shape(shape);
+  const Configuration chosen = spec.parse_configuration(configuration);
+  auto scope = spec.scope(problem, KernelSpec::generic_device());
+  spec.bind(scope, chosen);
+  return plan_launches(spec, problem, chosen, scope);
+}
+
+TEST(LaunchPlan, SeveralKernelsAreLaunchedInOrder) {
+  const KernelSpec spec = spec_of_several();
+  const LaunchSequence plan = plan_of(spec, "400,7,f16", "TILE=16,PAD=true,ACC=f32,LAYOUT=row");
+  ASSERT_EQ(plan.launches.size(), 3U + 1 + 1 + 1);
+  std::vector<std::size_t> kernels;
+  for (const PlannedLaunch& launch : plan.launches) kernels.push_back(launch.kernel);
+  EXPECT_EQ(kernels, (std::vector<std::size_t>{0, 0, 0, 1, 0, 2}));
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const PlannedLaunch& launch = plan.launches[static_cast<std::size_t>(i)];
+    ASSERT_EQ(launch.scalars.size(), 2U);
+    EXPECT_EQ(launch.scalars[0].argument, 2);
+    EXPECT_EQ(launch.scalars[0].integer, i * 16);
+    EXPECT_EQ(launch.scalars[1].argument, 4);
+    EXPECT_DOUBLE_EQ(launch.scalars[1].real, 16.0 / 3);
+    EXPECT_EQ(launch.shape.grid[0], 400);
+  }
+  EXPECT_EQ(plan.launches[3].shape.grid[0], 7);
+  EXPECT_EQ(plan.launches[3].shape.shared_bytes, 64);
+  EXPECT_EQ(plan.launches[4].scalars[0].integer, 0);
+  ASSERT_EQ(plan.workspaces.size(), 1U);
+  EXPECT_EQ(plan.workspaces[0].argument, 1);
+  EXPECT_EQ(plan.workspaces[0].count, 400 * 16);
+}
+
+TEST(LaunchPlan, KernelsAreInstantiatedOnceAndIndependentlyOfTheSizes) {
+  const KernelSpec spec = spec_of_several();
+  const auto names = [&](const char* configuration) {
+    const Instantiation made = instantiate(spec, spec.default_problem(), spec.parse_configuration(configuration));
+    std::vector<std::string> all = {made.name_expression};
+    for (const KernelName& other : made.others) all.push_back(other.expression);
+    return all;
+  };
+  EXPECT_EQ(names("TILE=16,PAD=true,ACC=f32,LAYOUT=row"),
+            (std::vector<std::string>{"ns::k<float, 16, true, float, row, 100, exact>", "middle<float>", "last"}));
+  // `last` is never launched with this configuration; the first kernel is, whatever n is.
+  EXPECT_EQ(names("TILE=8,PAD=false,ACC=f32,LAYOUT=row"),
+            (std::vector<std::string>{"ns::k<float, 8, false, float, row, 100, exact>", "middle<float>"}));
+}
+
+TEST(LaunchPlan, TooManyLaunchesAndNoneAreErrors) {
+  const KernelSpec spec = spec_of_several();
+  EXPECT_THROW(plan_of(spec, "1000000,7", "TILE=16,PAD=true,ACC=f32,LAYOUT=row"), InputError);  // 6250 times
+  auto json = parse_json_text(kSpec, "kernel.json");
+  json["launch"]["repeat"] = "m - 10";
+  const auto refused = [&] {
+    try {
+      KernelSpec::parse(json, "kernel.json");
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refused(), "");  // 0 times for the default problem is no fault of the declaration: it is one of a configuration
+  const KernelSpec never = KernelSpec::parse(json, "kernel.json");
+  EXPECT_THROW(plan_of(never, "100,10", "TILE=16,PAD=true,ACC=f32,LAYOUT=row"), InputError);
+  EXPECT_EQ(plan_of(never, "100,12", "TILE=16,PAD=true,ACC=f32,LAYOUT=row").launches.size(), 2U);
+}
+
+TEST(LaunchPlan, WorkspacesGrowToTheLargest) {
+  std::vector<WorkspaceSize> sizes = {{1, 10}, {4, 7}};
+  enlarge(sizes, {{4, 9}, {2, 1}});
+  enlarge(sizes, {{1, 3}});
+  ASSERT_EQ(sizes.size(), 3U);
+  EXPECT_EQ(sizes[0].count, 10);
+  EXPECT_EQ(sizes[1].count, 9);
+  EXPECT_EQ(sizes[2].argument, 2);
 }
 
 }  // namespace

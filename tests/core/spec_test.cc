@@ -77,7 +77,8 @@ constexpr const char* kEverything = R"json({
   "tolerance": {"f32": {"rel": "0", "abs": "2 * sqrt(k) * eps * scale"}},
   "work": {"flops": "2 * m * n * k", "bytes": "1.5 * m"},
   "arch": "TILE == 16 and device.compute_capability >= 90 ? 'sm_90a' : native",
-  "cpu": "TILE <= 16", "nondeterministic": "TILE == 8", "restore": "PAD or TILE == 8"
+  "cpu": "TILE <= 16", "nondeterministic": "TILE == 8", "restore": "PAD or TILE == 8",
+  "baseline": {"operation": "gemm", "buffers": ["c", "a", "sum"], "parameters": {"m": "m", "n": "n", "k": "k", "alpha": "1.5", "math": "'ieee'"}, "when": "dtype == 'f32'"}
 })json";
 
 ordered_json vector_add() { return parse_json_text(kVectorAdd, "kernel.json"); }
@@ -137,7 +138,7 @@ TEST(Spec, TheExampleOfTheDesignMeansWhatItSays) {
   auto scope = spec.scope(problem, device);
   spec.bind(scope, *spec.find_preset("default"));
   EXPECT_EQ(spec.violated_constraint(scope), nullptr);
-  EXPECT_EQ(spec.launch.grid[0].evaluate_integer(scope), 1);
+  EXPECT_EQ(spec.launches.front().grid[0].evaluate_integer(scope), 1);
   EXPECT_EQ(spec.work.bytes.evaluate_real(scope), 6000);
   spec.bind_tolerance(scope, problem);
   EXPECT_EQ(spec.tolerance.at(DType::f16).rel.evaluate_real(scope), 2 * 0x1p-11);
@@ -157,8 +158,8 @@ TEST(Spec, EveryKeyIsRead) {
   auto scope = spec.scope(spec.default_problem(), device);
   spec.bind(scope, spec.presets[0].second);
   EXPECT_EQ(spec.arch.evaluate(scope), Scalar::text("sm_90a"));
-  EXPECT_EQ(spec.launch.shared_bytes.evaluate_integer(scope), 1024);
-  EXPECT_EQ(spec.launch.static_shared_bytes.evaluate_integer(scope), 64);
+  EXPECT_EQ(spec.launches.front().shared_bytes.evaluate_integer(scope), 1024);
+  EXPECT_EQ(spec.launches.front().static_shared_bytes.evaluate_integer(scope), 64);
   EXPECT_FALSE(spec.nondeterministic.evaluate_bool(scope));
   EXPECT_TRUE(spec.restore.evaluate_bool(scope));
   EXPECT_EQ(spec.arguments[1].fill.special, kSpecialNan | kSpecialNegativeZero | kSpecialMax);
@@ -196,7 +197,7 @@ TEST(Spec, EachFaultIsNamedWithItsPath) {
   const std::vector<Fault> faults = {
       {"/tunebook", "2", "/tunebook: found 2, expected an integer from 1 to 1"},
       {"/constrains", "[]", "/constrains: found the unknown key \"constrains\", expected a kernel to have"},
-      {"/launch/gird", "[]", "/launch/gird: found the unknown key \"gird\", expected a launch to have block, grid, shared_bytes, static_shared_bytes; did you mean \"grid\"?"},
+      {"/launch/gird", "[]", "/launch/gird: found the unknown key \"gird\", expected a launch to have entry, instantiate, repeat, block, grid, shared_bytes, static_shared_bytes; did you mean \"grid\"?"},
       {"/kernel", "\"vector add\"", "/kernel: found \"vector add\", expected an identifier"},
       {"/summary", "3", "/summary: found 3, expected a string"},
       {"/source", "\"../x.cu\"", "/source: found \"../x.cu\", expected a file in the template's folder"},
@@ -250,7 +251,7 @@ TEST(Spec, EachFaultIsNamedWithItsPath) {
       {"/constraints/0", "\"BLOCK * 9223372036854775807 > 0\"", "/presets/default: /constraints/0 \"BLOCK * 9223372036854775807 > 0\" cannot be evaluated"},
       {"/constraints/0", "\"BLOCK < 256\"", "/presets/default: found BLOCK=256,ITEMS=4, which violates /constraints/0 \"BLOCK < 256\" on the problem n=16777216,dtype=f32"},
       {"/constraints/0", "\"n >= 2\"", "/presets/default: found BLOCK=256,ITEMS=4, which violates /constraints/0 \"n >= 2\" on the problem n=1,dtype=f32"},
-      {"/constraints/0", "\"dtype == 'f32'\"", "/presets/default: found BLOCK=256,ITEMS=4, which violates /constraints/0 \"dtype == 'f32'\" on the problem n=16777216,dtype=f16"},
+      {"/constraints/0", "\"dtype == 'f32' or ITEMS == 8\"", "/presets/default: found BLOCK=256,ITEMS=4, which violates /constraints/0 \"dtype == 'f32' or ITEMS == 8\" on the problem n=16777216,dtype=f16"},
       {"/constraints/0", "null", "/constraints/0: found null, expected an expression"},
       {"/presets", "{}", "/presets: found no preset \"default\", expected it"},
       {"/presets/default/BLOCK", "100", "/presets/default/BLOCK: found 100, expected one of the declared values 64, 128, 256, 512"},
@@ -265,7 +266,7 @@ TEST(Spec, EachFaultIsNamedWithItsPath) {
       {"/launch/grid/0", "\"n - 16777216\"", "/launch/grid/0: found \"n - 16777216\" for the default preset and problem n=16777216,dtype=f32, expected an integer of at least 1"},
       {"/arguments", "{}", "/arguments: found an object, expected an array of arguments"},
       {"/arguments/0/access", "\"in\"", "/arguments: found no argument with access \"out\" or \"inout\""},
-      {"/arguments/0/access", "\"write\"", "/arguments/0/access: found \"write\", expected \"in\", \"out\" or \"inout\""},
+      {"/arguments/0/access", "\"write\"", "/arguments/0/access: found \"write\", expected \"in\", \"out\", \"inout\" or \"workspace\""},
       {"/arguments/0/fill", "\"iota(0, 1)\"", "/arguments/0/fill: found a fill for an output"},
       {"/arguments/0/type", "\"f33*\"", "/arguments/0/type: found \"f33*\", expected T or a data type"},
       {"/arguments/0/type", "\"const T*\"", "/arguments/0/type: found \"const T*\", expected T or a data type"},
@@ -376,7 +377,7 @@ TEST(Spec, FillsOfIntegerTypesMustNotTruncateToOneValue) {
   EXPECT_EQ(error_of(with(json, "/arguments/1/fill", "\"uniform(-100, 100)\"")), "");
 }
 
-TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnTheDefaultProblem) {
+TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnSomeProblem) {
   // Holds on the default and verify problems, not on every shape.
   auto json = with(vector_add(), "/constraints/0", "\"n % 2 == 1 or n == 16777216\"");
   const KernelSpec odd = KernelSpec::parse(json, "kernel.json");
@@ -391,6 +392,12 @@ TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnTheDefaultProblem) {
   const auto others = KernelSpec::parse(json, "kernel.json").check_presets(KernelSpec::generic_device());
   ASSERT_EQ(others.size(), 1U);
   expect_contains(others[0], "/presets/large: found BLOCK=512,ITEMS=8, which violates /constraints/0 \"BLOCK * ITEMS <= 1024\"");
+
+  // A rung for one data type, or for few elements, is a rung.
+  for (const char* constraint : {"\"BLOCK * ITEMS <= 1024 or sizeof(T) == 2\"", "\"BLOCK * ITEMS <= 1024 or n == 1\""}) {
+    const KernelSpec some = KernelSpec::parse(with(json, "/constraints/0", constraint), "kernel.json");
+    EXPECT_TRUE(some.check_presets(KernelSpec::generic_device()).empty()) << constraint;
+  }
 
   // The device at hand decides, too.
   const KernelSpec spec = KernelSpec::parse(with(vector_add(), "/constraints/0", "\"BLOCK <= device.max_threads_per_block\""), "kernel.json");

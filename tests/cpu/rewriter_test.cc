@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.h"
-#include "cpu/cuda_tokens.h"
+#include "core/cuda_tokens.h"
 
 namespace tunebook {
 namespace {

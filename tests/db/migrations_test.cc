@@ -51,8 +51,14 @@ TEST_F(MigrationsTest, ANewBookIsMadeWithoutSteps) {
   EXPECT_EQ(database.query_integer("SELECT count(*) FROM first"), 0);
 }
 
-// A book of the first version, written by the program of that time: its trials and its winner are still there, and its tables are
-// those of a new book.
+// What a book holds besides its rows.
+constexpr const char* kShape =
+    "SELECT group_concat(line, char(10)) FROM (SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || "
+    "coalesce(c.dflt_value, '-') || ' ' || c.pk AS line FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c "
+    "WHERE m.type = 'table' UNION SELECT type || ' ' || name FROM sqlite_schema WHERE type != 'table' ORDER BY 1)";
+
+// Books of older versions, written by the programs of that time: their trials and winners are still there, and their tables are those
+// of a new book.
 TEST_F(MigrationsTest, AStoredBookOfVersion1) {
   const std::filesystem::path old = file("old.db");
   std::filesystem::copy_file(std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books/version_1.db", old);
@@ -66,11 +72,25 @@ TEST_F(MigrationsTest, AStoredBookOfVersion1) {
     EXPECT_EQ(store.session_winner(session)->configuration.display(), "BLOCK_SIZE=128,ITEMS_PER_THREAD=8");
     EXPECT_TRUE(store.check().problems.empty());
   }
-  const std::string shape =
-      "SELECT group_concat(line, char(10)) FROM (SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || "
-      "coalesce(c.dflt_value, '-') || ' ' || c.pk AS line FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c "
-      "WHERE m.type = 'table' UNION SELECT type || ' ' || name FROM sqlite_schema WHERE type != 'table' ORDER BY 1)";
-  EXPECT_EQ(query_text(old, shape), query_text(file("new.db"), shape));
+  EXPECT_EQ(query_text(old, kShape), query_text(file("new.db"), kShape));
+  EXPECT_EQ(query_text(old, "PRAGMA user_version"), std::to_string(kSchemaVersion));
+}
+
+TEST_F(MigrationsTest, AStoredBookOfVersion3) {
+  const std::filesystem::path old = file("old.db");
+  std::filesystem::copy_file(std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books/version_3.db", old);
+  ASSERT_EQ(query_text(old, "PRAGMA user_version"), "3");
+  { Store store(file("new.db")); }
+  const std::string session = query_text(old, "SELECT uid FROM session");
+  {
+    const Store store(old);
+    EXPECT_EQ(std::to_string(store.session_trials(session).size()), query_text(old, "SELECT count(*) FROM trial"));
+    ASSERT_TRUE(store.session_winner(session));
+    EXPECT_FALSE(store.session_winner(session)->finalists.empty());
+    EXPECT_FALSE(store.session_baseline(session));
+    EXPECT_TRUE(store.check().problems.empty());
+  }
+  EXPECT_EQ(query_text(old, kShape), query_text(file("new.db"), kShape));
   EXPECT_EQ(query_text(old, "PRAGMA user_version"), std::to_string(kSchemaVersion));
 }
 

@@ -478,5 +478,33 @@ TEST_F(StoreTest, DefaultPathFollowsTheEnvironment) {
   EXPECT_EQ(default_book_path(""), "/home/someone/.local/share/tunebook/book.db");
 }
 
+TEST_F(StoreTest, TheNewestBaselineOfASessionCounts) {
+  Store store(file());
+  const std::string session = store.open_session(some_context(), some_session(), false).id;
+  EXPECT_FALSE(store.session_baseline(session));
+  BaselineRecord baseline;
+  baseline.operation = "gemm";
+  baseline.state = BaselineState::unavailable;
+  baseline.message = "no cuBLAS was found";
+  store.record_baseline(session, baseline);
+  ASSERT_TRUE(store.session_baseline(session));
+  EXPECT_EQ(store.session_baseline(session)->state, BaselineState::unavailable);
+  EXPECT_FALSE(store.session_baseline(session)->median_us);
+  baseline = {"gemm", BaselineState::ok, "cuBLAS 13.0.2", "cublasGemmEx", "cold/2", {63.5, 63.25}, 63.375, 63.25, 63.5};
+  store.record_baseline(session, baseline);
+  const auto found = store.session_baseline(session);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->operation, "gemm");
+  EXPECT_EQ(found->state, BaselineState::ok);
+  EXPECT_EQ(found->name, "cuBLAS 13.0.2");
+  EXPECT_EQ(found->message, "cublasGemmEx");
+  EXPECT_EQ(found->method, "cold/2");
+  EXPECT_EQ(found->process_medians_us, (std::vector<double>{63.5, 63.25}));
+  EXPECT_EQ(found->median_us, 63.375);
+  EXPECT_EQ(found->ci_low_us, 63.25);
+  EXPECT_EQ(found->ci_high_us, 63.5);
+  EXPECT_NE(error_of([&] { store.record_baseline("no such session", baseline); }), "");
+}
+
 }  // namespace
 }  // namespace tunebook::testing

@@ -81,7 +81,8 @@ class FakeDevice : public LaunchDevice {
   FakeDevice(FakeWorld& world, Device device) : world_(world), device_(std::move(device)) {}
   const Device& device() const override { return device_; }
   const std::string& native_arch() const override { return native_arch_; }
-  std::shared_ptr<const LoadedLaunch> load(const std::string& cubin, const std::string& symbol, const LaunchShape&) override {
+  std::shared_ptr<const LoadedLaunch> load(const std::string& cubin, const LaunchRecipe& recipe) override {
+    const std::string& symbol = recipe.steps.front().symbol;
     if (!std::filesystem::exists(cubin)) throw KernelRefused("no such cubin");
     for (const std::string& name : world_.unloadable) {
       if (symbol == "symbol of " + name) throw KernelRefused("too many registers");

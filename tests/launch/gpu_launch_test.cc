@@ -85,7 +85,7 @@ TEST_F(GpuLaunchTest, MoreThan48KibOfDynamicSharedMemory) {
   tune_here(tile(32, false));
   Launcher launcher(options());
   const Kernel kernel = launcher.get("matmul", problem(128));
-  EXPECT_EQ(kernel.state()->shared_bytes, 65536);
+  EXPECT_EQ(kernel.state()->launches.front().shared_bytes, 65536);
   EXPECT_EQ(kernel.state()->configuration, tile_values(32, false)) << kernel.note();
   EXPECT_EQ(result(kernel), 1);
 }
@@ -117,6 +117,45 @@ TEST_F(GpuLaunchTest, LaunchesCanBeCapturedInAGraph) {
   EXPECT_EQ(nodes, 1U);
   cudaGraphDestroy(graph);
   cudaStreamDestroy(captured);
+}
+
+// The library's are workspaces, the number of a launch, and which kernels run how often.
+TEST_F(GpuLaunchTest, SeveralKernelsWithWorkspaces) {
+  constexpr std::int64_t kCount = 1000, kSteps = 5;
+  LaunchOptions chosen = options();
+  chosen.templates = {TUNEBOOK_SOURCE_DIR "/tests/data/user_kernels"};
+  Launcher launcher(chosen);
+  const Kernel kernel = launcher.get("smooth", {{"n", kCount}, {"steps", kSteps}});
+  ASSERT_EQ(kernel.state()->launches.size(), static_cast<std::size_t>(kSteps) + 1) << kernel.note();
+  std::vector<float> x(kCount), y(kCount);
+  for (std::int64_t i = 0; i < kCount; ++i) x[static_cast<std::size_t>(i)] = static_cast<float>(i % 7) - 3;
+  std::vector<double> expected(x.begin(), x.end());
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    const std::vector<double> old = expected;
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      expected[i] = ((i == 0 ? 0 : old[i - 1]) + old[i] + (i + 1 == old.size() ? 0 : old[i + 1])) / 3;
+    }
+  }
+  float* in = nullptr;
+  float* out = nullptr;
+  double* sum = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&in), kCount * sizeof(float)), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&out), kCount * sizeof(float)), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&sum), sizeof(double)), cudaSuccess);
+  ASSERT_EQ(cudaMemcpy(in, x.data(), kCount * sizeof(float), cudaMemcpyHostToDevice), cudaSuccess);
+  for (int round = 0; round < 3; ++round) kernel(stream_, out, sum, in, kCount, kSteps);
+  ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+  double total = 0, expected_total = 0;
+  ASSERT_EQ(cudaMemcpy(y.data(), out, kCount * sizeof(float), cudaMemcpyDeviceToHost), cudaSuccess);
+  ASSERT_EQ(cudaMemcpy(&total, sum, sizeof total, cudaMemcpyDeviceToHost), cudaSuccess);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    ASSERT_NEAR(y[i], expected[i], 1e-5) << i;
+    expected_total += expected[i];
+  }
+  EXPECT_NEAR(total, expected_total, 1e-2);
+  cudaFree(in);
+  cudaFree(out);
+  cudaFree(sum);
 }
 
 TEST_F(GpuLaunchTest, EachDeviceHasItsLauncher) {

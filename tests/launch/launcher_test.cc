@@ -28,9 +28,9 @@ TEST_F(LauncherTest, TheBooksConfigurationIsLaunchedWithItsOwnShape) {
   EXPECT_EQ(state->stale, Stale::no);
   EXPECT_EQ(state->configuration, tile_values(32, true));
   EXPECT_EQ(state->problem, (LookupValues{{"m", std::int64_t{128}}, {"n", std::int64_t{64}}, {"k", std::int64_t{64}}, {"dtype", std::string("f32")}}));
-  EXPECT_EQ(state->grid, (std::array<std::int64_t, 3>{2, 4, 1}));
-  EXPECT_EQ(state->block, (std::array<std::int64_t, 3>{32, 4, 1}));
-  EXPECT_EQ(state->shared_bytes, 4096);
+  EXPECT_EQ(state->launches.front().grid, (std::array<std::int64_t, 3>{2, 4, 1}));
+  EXPECT_EQ(state->launches.front().block, (std::array<std::int64_t, 3>{32, 4, 1}));
+  EXPECT_EQ(state->launches.front().shared_bytes, 4096);
   EXPECT_EQ(state->registers, 40);
   EXPECT_EQ(state->architecture, "sm_90");
   EXPECT_EQ(state->name_expression, kTuned);
@@ -48,7 +48,7 @@ TEST_F(LauncherTest, ANearProblemHasItsOwnLaunchShape) {
   const Kernel kernel(launcher()->get("matmul", problem(160)));
   EXPECT_EQ(kernel.state()->tier, Tier::near);
   EXPECT_GT(kernel.state()->distance, 0);
-  EXPECT_EQ(kernel.state()->grid, (std::array<std::int64_t, 3>{2, 5, 1}));
+  EXPECT_EQ(kernel.state()->launches.front().grid, (std::array<std::int64_t, 3>{2, 5, 1}));
 }
 
 TEST_F(LauncherTest, TheNearCapIsSettable) {
@@ -179,7 +179,7 @@ TEST_F(LauncherTest, ANewAnswerOfTheBookIsTakenOverByAllHandles) {
   tune(tile(64, false), 2);
   core->get("matmul", problem(128));
   EXPECT_EQ(kernel.state()->name_expression, "matmul<float, 64, false>");
-  EXPECT_EQ(kernel.state()->grid, (std::array<std::int64_t, 3>{1, 2, 1}));
+  EXPECT_EQ(kernel.state()->launches.front().grid, (std::array<std::int64_t, 3>{1, 2, 1}));
 }
 
 TEST_F(LauncherTest, InTheBackgroundThePresetRunsMeanwhile) {
@@ -297,7 +297,7 @@ TEST_F(LauncherTest, OnlyTheCubin) {
   const Cubin cubin = launcher()->cubin("matmul", problem(128));
   EXPECT_EQ(cubin.bytes, std::string("cubin of ") + kTuned + " for sm_90");
   EXPECT_EQ(cubin.about.symbol, std::string("symbol of ") + kTuned);
-  EXPECT_EQ(cubin.about.grid, (std::array<std::int64_t, 3>{2, 4, 1}));
+  EXPECT_EQ(cubin.about.launches.front().grid, (std::array<std::int64_t, 3>{2, 4, 1}));
 }
 
 TEST_F(LauncherTest, ArgumentsAreCheckedAgainstTheDeclaration) {

@@ -33,7 +33,7 @@ TEST_F(OfflineTest, ACubinForANamedArchitecture) {
   EXPECT_EQ(cubin.about.symbol.substr(0, 9), "_Z6matmul");
   EXPECT_EQ(cubin.about.tier, Tier::exact);
   EXPECT_EQ(cubin.about.configuration, tile_values(32, true));
-  EXPECT_EQ(cubin.about.block, (std::array<std::int64_t, 3>{32, 4, 1}));
+  EXPECT_EQ(cubin.about.launches.front().block, (std::array<std::int64_t, 3>{32, 4, 1}));
   EXPECT_GT(cubin.about.registers, 0);
   EXPECT_FALSE(cubin.about.cached);
   EXPECT_TRUE(launcher.cubin("matmul", problem(128)).about.cached);

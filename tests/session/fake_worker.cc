@@ -176,7 +176,21 @@ class FakeCompiler : public CompilerBackend {
   }
 };
 
-const std::string& symbol(const ProblemLaunch& launch) { return launch.launches.front().symbol; }
+// What a launch is told to do; a baseline by the name of its operation.
+const std::string& symbol(const ProblemLaunch& launch) { return launch.baseline ? launch.baseline->operation : launch.launches.front().symbol; }
+
+// A baseline takes 2.0; "baseline STATE" ends so, "first FILE baseline STATE" only where FILE is not there yet.
+BaselineReport report_baseline(const std::string& how) {
+  BaselineReport report{BaselineState::ok, "fake library 1.2", "its algorithm"};
+  if (how.starts_with("first ")) {
+    const std::size_t space = how.find(' ', 6);
+    return existed(how.substr(6, space - 6)) ? report : report_baseline(how.substr(space + 1));
+  }
+  if (!how.starts_with("baseline ")) return report;
+  report.state = parse_baseline_state(how.substr(9)).value();
+  report.message = "as told";
+  return report;
+}
 
 class FakeRunner : public RunnerBackend {
  public:
@@ -216,6 +230,13 @@ class FakeRunner : public RunnerBackend {
     InterleaveReply reply;
     for (const ProblemLaunch& launch : request.candidates) {
       stage("time");
+      if (launch.baseline) {
+        if (symbol(launch).find("baseline ") == std::string::npos) misbehave(symbol(launch));
+        reply.baseline = report_baseline(symbol(launch));
+        reply.timings.emplace_back();
+        if (reply.baseline->state == BaselineState::ok) reply.timings.back().samples_us = {2.0, 2.0, 2.0};
+        continue;
+      }
       misbehave(symbol(launch));
       reply.timings.emplace_back().samples_us = {1.0, 1.0, 1.0};
     }

@@ -1,5 +1,7 @@
 #include "session/finalists.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace tunebook {
@@ -109,6 +111,35 @@ TEST(DecideWinner, CandidatesThatFailedAreLeftOutAndNoneGivesNone) {
   ASSERT_TRUE(winner);
   EXPECT_EQ(winner->configuration, configuration(1));
   EXPECT_FALSE(decide_winner({{configuration(0), {}}}, {trial(0, 1)}, Objective::time));
+}
+
+WinnerRecord winner_with(std::vector<double> medians) {
+  WinnerRecord winner;
+  winner.finalists.emplace_back().process_medians_us = std::move(medians);
+  return winner;
+}
+
+TEST(BaselineRatioOf, IsPairedByProcess) {
+  BaselineRecord baseline;
+  baseline.process_medians_us = {20, 44, 30};
+  const auto ratio = baseline_ratio(baseline, winner_with({10, 20, 15}));
+  ASSERT_TRUE(ratio && ratio->interval);
+  // Logarithms of 2, 2.2, 2: mean ln 2 + ln(1.1) / 3; standard deviation ln(1.1) / sqrt 3; t(0.975, 2) = 4.302653.
+  EXPECT_NEAR(ratio->ratio, 2.0645602309, 1e-9);
+  EXPECT_NEAR(ratio->interval->first, 2.0645602309 * std::exp(-4.302652730 * std::log(1.1) / 3), 1e-8);
+  EXPECT_NEAR(ratio->interval->second, 2.0645602309 * std::exp(4.302652730 * std::log(1.1) / 3), 1e-8);
+}
+
+TEST(BaselineRatioOf, HasNoIntervalFromOneProcessAndNothingWithoutTimes) {
+  BaselineRecord baseline;
+  EXPECT_FALSE(baseline_ratio(baseline, winner_with({10})));
+  baseline.process_medians_us = {15};
+  const auto ratio = baseline_ratio(baseline, winner_with({10}));
+  ASSERT_TRUE(ratio);
+  EXPECT_DOUBLE_EQ(ratio->ratio, 1.5);
+  EXPECT_FALSE(ratio->interval);
+  EXPECT_FALSE(baseline_ratio(baseline, winner_with({})));
+  EXPECT_FALSE(baseline_ratio(baseline, WinnerRecord()));
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ class ScriptedExecutor : public Executor {
     queue_.clear();
     ++cancelled_;
   }
-  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan&) override {
+  std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& plan) override {
+    asked_for_baseline_ = plan.baseline;
     std::vector<Finalist> finalists;
     for (const Configuration& candidate : candidates) {
       const auto value = std::get<std::int64_t>(candidate.at("TILE"));
@@ -69,6 +70,10 @@ class ScriptedExecutor : public Executor {
     return finalists;
   }
 
+  std::optional<BaselineRecord> baseline() const override { return baseline_; }
+
+  bool asked_for_baseline_ = false;
+  std::optional<BaselineRecord> baseline_;
   std::map<std::int64_t, double> times_ = {{1, 100}, {2, 90}, {4, 50}, {8, 10}};
   std::map<std::int64_t, double> finalist_times_;  // where they differ
   std::int64_t trials_left_ = -1;  // then it hangs; -1: never
@@ -266,6 +271,50 @@ TEST_F(TuneExecutorTest, WithoutASanitizerTheSessionIsAsWithout) {
   options_.sanitize = false;
   ScriptedExecutor again;
   EXPECT_TRUE(run(again).from_book);
+}
+
+TEST_F(TuneExecutorTest, TheBaselineIsRecordedWithItsInterval) {
+  subject_.has_baseline = true;
+  ScriptedExecutor executor;
+  executor.baseline_ = BaselineRecord{"gemm", BaselineState::ok, "cuBLAS 13.0.2", "cublasGemmEx", "", {21, 20, 22}, {}, {}, {}};
+  const TuneResult result = run(executor);
+  EXPECT_TRUE(executor.asked_for_baseline_);
+  ASSERT_TRUE(result.baseline);
+  EXPECT_EQ(result.baseline->median_us, 21);
+  EXPECT_EQ(result.baseline->ci_low_us, 20);
+  EXPECT_EQ(result.baseline->ci_high_us, 22);
+  EXPECT_EQ(result.baseline->method, "cold/test");
+  const auto recorded = Store(book_).session_baseline(result.session_id);
+  ASSERT_TRUE(recorded);
+  EXPECT_EQ(recorded->process_medians_us, (std::vector<double>{21, 20, 22}));
+  EXPECT_EQ(recorded->name, "cuBLAS 13.0.2");
+
+  ScriptedExecutor again;
+  const TuneResult known = run(again);
+  EXPECT_TRUE(known.from_book);
+  ASSERT_TRUE(known.baseline);
+  EXPECT_EQ(known.baseline->median_us, 21);
+}
+
+TEST_F(TuneExecutorTest, ABaselineIsAskedForOnlyWhereThereIsOneAndItIsWanted) {
+  ScriptedExecutor none;
+  EXPECT_FALSE(run(none).baseline);
+  EXPECT_FALSE(none.asked_for_baseline_);
+  subject_.has_baseline = true;
+  options_.baseline = false;
+  options_.seed = 1;
+  ScriptedExecutor unwanted;
+  unwanted.baseline_ = BaselineRecord{"copy", BaselineState::ok, "device copy", "", "", {5}, {}, {}, {}};
+  EXPECT_FALSE(run(unwanted).baseline);
+  EXPECT_FALSE(unwanted.asked_for_baseline_);
+  // One that failed is kept too, so that the same question finds out no more than once.
+  options_.baseline = true;
+  ScriptedExecutor failing;
+  failing.baseline_ = BaselineRecord{"gemm", BaselineState::unavailable, "", "no cuBLAS", "", {}, {}, {}, {}};
+  const TuneResult result = run(failing);
+  ASSERT_TRUE(result.baseline);
+  EXPECT_FALSE(result.baseline->median_us);
+  EXPECT_EQ(Store(book_).session_baseline(result.session_id)->state, BaselineState::unavailable);
 }
 
 TEST_F(TuneExecutorTest, ATimeBudgetEndsAHangingSearchAndKeepsWhatIsFinished) {

@@ -41,13 +41,13 @@ T reply_round_trip(const T& reply) {
   return std::get<T>(received);
 }
 
-KernelLaunch sample_launch() { return {"/cache/ab.cubin", "_Z6matmulIfE", LaunchShape{{7, 2, 1}, {32, 8, 1}, 49152}}; }
+KernelLaunch sample_launch() { return {"/cache/ab.cubin", "_Z6matmulIfE", LaunchShape{{7, 2, 1}, {32, 8, 1}, 49152}, {{3, -7, 0.5}}}; }
 
 CompileRequest sample_compile() {
   CompileRequest request;
   request.id = 42;
   request.source = {"kernel.cu", "text \xff", {{"common/a.h", "#pragma once"}}};
-  request.instantiation = {"matmul", "matmul<float, 64>", {{"TILE", "16"}}, {"--use_fast_math"}};
+  request.instantiation = {"matmul", "matmul<float, 64>", {{"finish", "finish<float>"}}, {{"TILE", "16"}}, {"--use_fast_math"}};
   request.arch = "sm_90a";
   request.emit = true;
   return request;
@@ -120,6 +120,8 @@ TEST(Message, RunRequestRoundTrip) {
   const RunRequest got = request_round_trip(sample_run());
   EXPECT_EQ(got.verify.size(), 2u);
   EXPECT_EQ(got.time.value().launches.at(0).symbol, "_Z6matmulIfE");
+  ASSERT_EQ(got.time.value().launches.at(0).scalars.size(), 1U);
+  EXPECT_EQ(got.time.value().launches[0].scalars[0].integer, -7);
   EXPECT_EQ(got.timing.cache, CacheMode::warm);
   EXPECT_EQ(got.timing.min_kernel_seconds, 0.5);
   EXPECT_EQ(got.timing.abandon_samples, 6);
@@ -142,8 +144,31 @@ TEST(Message, InterleaveRoundTrip) {
   EXPECT_EQ(got.max_seconds, 2.5);
   EXPECT_EQ(got.cache, CacheMode::warm);
 
-  const InterleaveReply reply{5, Outcome::ok, "", {Timing{{1, 2}, 1, "cold/1", false, 0.5}, Timing{}}};
+  const InterleaveReply reply{5, Outcome::ok, "", {Timing{{1, 2}, 1, "cold/1", false, 0.5}, Timing{}}, {}};
   EXPECT_EQ(reply_round_trip(reply).timings.at(0).samples_us, (std::vector<double>{1, 2}));
+  EXPECT_FALSE(reply_round_trip(reply).baseline);
+}
+
+TEST(Message, BaselineRoundTrip) {
+  InterleaveRequest request{5, {{0, {sample_launch()}}, {0, {}}}, 20, 2.5, CacheMode::warm};
+  request.candidates[1].baseline = BaselineLaunch{"gemm", {0, 2, 1}, {{"m", "7"}, {"math", "ieee"}}};
+  const InterleaveRequest got = request_round_trip(request);
+  EXPECT_FALSE(got.candidates.at(0).baseline);
+  ASSERT_TRUE(got.candidates.at(1).baseline);
+  EXPECT_EQ(got.candidates[1].baseline->operation, "gemm");
+  EXPECT_EQ(got.candidates[1].baseline->arguments, (std::vector<std::int64_t>{0, 2, 1}));
+  EXPECT_EQ(got.candidates[1].baseline->parameters, request.candidates[1].baseline->parameters);
+
+  InterleaveReply reply;
+  reply.baseline = BaselineReport{BaselineState::wrong_result, "cuBLAS 13.0", "c[0] is 1, expected 2"};
+  const InterleaveReply answer = reply_round_trip(reply);
+  ASSERT_TRUE(answer.baseline);
+  EXPECT_EQ(answer.baseline->state, BaselineState::wrong_result);
+  EXPECT_EQ(answer.baseline->name, "cuBLAS 13.0");
+  EXPECT_EQ(answer.baseline->message, "c[0] is 1, expected 2");
+  json odd = encode(Reply{reply});
+  odd["baseline"]["state"] = "fine";
+  EXPECT_THROW(decode_reply(odd), ProtocolError);
 }
 
 TEST(Message, HelloRoundTrip) {

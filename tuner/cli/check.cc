@@ -8,9 +8,11 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/random.h"
+#include "core/spec_shapes.h"
 #include "core/template_folder.h"
 #include "search/space.h"
 #include "session/device_executor.h"
+#include "session/lint.h"
 #include "session/sample_compiler.h"
 #include "session/subject.h"
 
@@ -21,6 +23,7 @@ struct Options {
   std::vector<std::string> kernels, templates, archs;
   std::string device;
   int samples = 6;
+  int shapes = 0;
   bool json = false;
 };
 
@@ -32,56 +35,67 @@ struct Row {
   bool passed() const { return outcome == Outcome::ok || outcome == Outcome::no_resources; }
 };
 
-// All presets, and `count` seeded picks from the space.
+// All presets and `count` seeded picks from the space, or the preset `default` and a third as many picks.
 std::vector<std::pair<std::string, Configuration>> choose_samples(const KernelSpec& spec, const Problem& problem,
-                                                                  const Device& device, int count) {
+                                                                  const Device& device, int count, bool all_presets) {
   std::vector<std::pair<std::string, Configuration>> samples;
   std::set<std::string> seen;
   const auto add = [&](const std::string& what, const Configuration& configuration) {
     if (seen.insert(configuration.canonical()).second) samples.emplace_back(what, configuration);
   };
   for (const auto& [name, configuration] : spec.presets) {
+    if (!all_presets && name != "default") continue;
     KernelSpec::Scope scope = spec.scope(problem, device);
     spec.bind(scope, configuration);
     if (spec.violated_constraint(scope) == nullptr) add("preset " + name, configuration);
   }
   const SearchSpace space = SearchSpace::build(template_space(spec, problem, device, {}));
   Random random(1);
-  for (int i = 0; i < count && space.size() > 0; ++i) {
+  const int picks = all_presets ? count : (count + 2) / 3;
+  for (int i = 0; i < picks && space.size() > 0; ++i) {
     const Configuration configuration = space.configuration(random.below(space.size()));
     add(configuration.display(), configuration);
   }
   return samples;
 }
 
-// The default problem, once per value of its dtype.
-std::vector<Problem> sample_problems(const KernelSpec& spec) {
-  std::vector<Problem> problems;
-  const Dimension* dtype = spec.find_dimension("dtype");
-  if (dtype == nullptr) return {spec.default_problem()};
-  for (const std::string& value : dtype->values) {
-    Problem problem = spec.default_problem();
-    problem.set("dtype", value);
-    problems.push_back(std::move(problem));
+// The values of the categorical dimensions: "f16 tensor".
+std::string category_text(const KernelSpec& spec, const Problem& problem) {
+  std::string text;
+  for (const Dimension& dimension : spec.dimensions) {
+    if (dimension.categorical) text += (text.empty() ? "" : " ") + to_text(problem.at(dimension.name));
   }
-  return problems;
+  return text;
 }
 
-std::string dtype_text(const Problem& problem) {
-  const Value* dtype = problem.find("dtype");
-  return dtype == nullptr ? "" : to_text(*dtype);
+// A problem to take samples for.
+struct SampleProblem {
+  Problem problem;
+  bool all_presets = true;  // else the preset `default` alone, and fewer picks
+};
+
+// The default problem of each data type, and those that differ from it in one other category: all combinations would be too many.
+std::vector<SampleProblem> sample_problems(const KernelSpec& spec) {
+  std::vector<SampleProblem> chosen;
+  for (const Problem& problem : spec.category_problems()) {
+    const auto differing = std::count_if(spec.dimensions.begin(), spec.dimensions.end(), [&](const Dimension& dimension) {
+      return dimension.categorical && dimension.name != "dtype" && problem.at(dimension.name) != spec.default_of(dimension, problem);
+    });
+    if (differing <= 1) chosen.push_back({problem, differing == 0});
+  }
+  return chosen;
 }
 
 std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<std::string>& archs, int samples) {
   std::vector<SampleJob> jobs;
   std::vector<Row> rows;
   for (const std::string& arch : archs) {
-    for (const Problem& problem : sample_problems(kernel.spec)) {
+    for (const auto& [problem, all_presets] : sample_problems(kernel.spec)) {
       jobs.push_back({&kernel, problem, {}, arch, true, false});
-      rows.push_back({kernel.spec.name, arch, dtype_text(problem), "reference"});
-      for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in_device(arch), samples)) {
+      rows.push_back({kernel.spec.name, arch, category_text(kernel.spec, problem), "reference"});
+      for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in_device(arch), samples, all_presets)) {
         jobs.push_back({&kernel, problem, configuration, arch, false, false});
-        rows.push_back({kernel.spec.name, arch, dtype_text(problem), what});
+        rows.push_back({kernel.spec.name, arch, category_text(kernel.spec, problem), what});
       }
     }
   }
@@ -97,42 +111,77 @@ std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<st
   return rows;
 }
 
-// Verified against the reference on the spec's small problems: the first verify problem stands for the tuned one.
-std::vector<Row> device_rows(const KernelTemplate& kernel, const std::string& device, int samples) {
+// Verified against the reference on the spec's small problems, or, if `shapes` says how many, on a sweep of shapes; the last verify problem
+// stands for the tuned one.
+std::vector<Row> device_rows(const KernelTemplate& declared, const std::string& device, int samples, int shapes) {
   std::vector<Row> rows;
-  for (const Problem& defaults : sample_problems(kernel.spec)) {
-    const std::vector<Problem> small = kernel.spec.verify_problems(defaults);
+  for (const auto& [defaults, all_presets] : sample_problems(declared.spec)) {
+    const std::vector<Problem> small = declared.spec.verify_problems(defaults);
     const Problem problem = small.empty() ? defaults : small.back();
+    KernelTemplate kernel = declared;
+    if (shapes > 0) {
+      kernel.spec.whole_verify = sweep_shapes(declared.spec, problem, shapes);
+      for (Dimension& dimension : kernel.spec.dimensions) dimension.verify.clear();
+    }
     DeviceExecutorOptions options;
     options.device = DeviceChoice::parse(device);
     DeviceExecutor executor(kernel, options);
     executor.set_problem(problem);
     const Device& found = executor.identity().device;
     ProgressLine line;
-    for (auto& [what, configuration] : choose_samples(kernel.spec, problem, found, samples)) {
+    for (auto& [what, configuration] : choose_samples(kernel.spec, problem, found, samples, all_presets)) {
       line.show(fmt::format("{} {}: {}", kernel.spec.name, problem.display(), what));
       const Examination examination = executor.examine(configuration);
       rows.push_back({kernel.spec.name, found.kind == "cpu" ? "cpu" : "sm_" + std::to_string(found.compute_capability),
-                      dtype_text(problem), what + fmt::format(" (run on {} problems)", examination.trial.verified_problems),
+                      category_text(kernel.spec, problem), what + fmt::format(" (run on {} problems)", examination.trial.verified_problems),
                       examination.trial.outcome, examination.trial.resources, examination.trial.message});
     }
   }
   return rows;
 }
 
-struct Declaration {
+// What is wrong with a template beyond its samples.
+struct Review {
   std::vector<std::string> problems;
   std::vector<std::string> notes;  // worth knowing, no failure
-};
-Declaration check_declaration(const KernelTemplate& kernel) {
-  const Device device = stand_in_device("sm_90");
-  const std::string file = (kernel.folder / "kernel.json").string();
-  Declaration declaration;
-  for (const std::string& problem : kernel.spec.check_presets(device)) declaration.problems.push_back(file + ": " + problem);
-  for (const std::string& problem : kernel.spec.check_default_on_random_shapes(device)) {
-    declaration.notes.push_back(fmt::format("{}: {}: `best` has no answer for such a shape before it is tuned", file, problem));
+  std::vector<LintFinding> lint;
+  void add(std::vector<LintFinding> findings) {
+    for (LintFinding& finding : findings) lint.push_back(std::move(finding));
   }
-  return declaration;
+};
+
+void review_declaration(const KernelTemplate& kernel, const std::vector<std::string>& archs, Review& review) {
+  LintAnswer answer = lint_declaration(kernel);
+  review.add(std::move(answer.findings));
+  const auto gpu = std::find_if(archs.begin(), archs.end(), [](const std::string& arch) { return arch != "cpu"; });
+  if (gpu != archs.end()) {
+    if (!answer.unread_bounds.empty()) review.add(lint_compiled_bounds(kernel, *gpu));
+  } else {
+    for (const std::string& entry : answer.unread_bounds) {
+      review.notes.push_back(fmt::format("{}: the launch bounds of {} cannot be read from the source; with --arch sm_90 they are read from compiled code",
+                                         (kernel.folder / kernel.spec.source).string(), entry));
+    }
+  }
+  const std::string file = (kernel.folder / "kernel.json").string();
+  for (const std::string& problem : kernel.spec.check_default_on_random_shapes(stand_in_device("sm_90"))) {
+    review.notes.push_back(fmt::format("{}: {}: `best` has no answer for such a shape before it is tuned", file, problem));
+  }
+}
+
+void review_accesses(const KernelTemplate& kernel, int samples, Review& review) {
+  ProgressLine line;
+  LintAccesses answer = lint_accesses(kernel, samples, [&](const std::string& what) { line.show(fmt::format("{}: {}", kernel.spec.name, what)); });
+  review.add(std::move(answer.findings));
+  review.notes.insert(review.notes.end(), answer.notes.begin(), answer.notes.end());
+}
+
+nlohmann::ordered_json lint_json(const std::vector<LintFinding>& findings) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const LintFinding& finding : findings) {
+    list.push_back({{"rule", finding.rule}, {"failure", finding.failure}, {"place", finding.place}, {"message", finding.message},
+                    {"remedy", finding.remedy}});
+  }
+  return list;
 }
 
 std::string known(std::int64_t value) { return value < 0 ? "-" : std::to_string(value); }
@@ -142,9 +191,11 @@ int run_check(const Options& options) {
   if (!options.device.empty() && DeviceChoice::parse(options.device).kind == DeviceChoice::Kind::replay) {
     throw InputError("check needs a device that runs kernels: --device cuda:N or cpu");
   }
+  if (options.shapes > 0 && options.device.empty()) throw InputError("--shapes: nothing runs without --device; name cuda:N or cpu");
   const auto path = template_search_path(options.templates);
   std::vector<std::string> kernels = options.kernels;
-  std::vector<std::string> problems, notes;
+  Review review;
+  std::vector<std::string>&problems = review.problems, &notes = review.notes;
   if (kernels.empty()) {
     for (const TemplateEntry& entry : find_templates(path)) {
       if (entry.error.empty()) {
@@ -160,18 +211,18 @@ int run_check(const Options& options) {
   std::vector<Row> rows;
   for (const std::string& name : kernels) {
     const KernelTemplate kernel = find_template(name, path);
-    const Declaration declaration = check_declaration(kernel);
-    problems.insert(problems.end(), declaration.problems.begin(), declaration.problems.end());
-    notes.insert(notes.end(), declaration.notes.begin(), declaration.notes.end());
+    review_declaration(kernel, options.archs, review);
     if (!options.archs.empty()) {
       const auto compiled = compile_rows(kernel, options.archs, options.samples);
       rows.insert(rows.end(), compiled.begin(), compiled.end());
     }
     if (!options.device.empty()) {
-      const auto run = device_rows(kernel, options.device, options.samples);
+      const auto run = device_rows(kernel, options.device, options.samples, options.shapes);
       rows.insert(rows.end(), run.begin(), run.end());
+      if (DeviceChoice::parse(options.device).kind == DeviceChoice::Kind::cpu) review_accesses(kernel, options.samples, review);
     }
   }
+  for (const LintFinding& finding : review.lint) (finding.failure ? problems : notes).push_back(finding.line());
 
   const bool passed = problems.empty() && std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.passed(); });
   if (options.json) {
@@ -180,7 +231,8 @@ int run_check(const Options& options) {
       list.push_back({{"kernel", row.kernel}, {"arch", row.arch}, {"dtype", row.dtype}, {"sample", row.what},
                       {"outcome", outcome_name(row.outcome)}, {"resources", row.resources.to_json()}, {"message", row.message}});
     }
-    print_json({{"passed", passed}, {"kernels", kernels}, {"problems", problems}, {"notes", notes}, {"samples", list}});
+    print_json({{"passed", passed}, {"kernels", kernels}, {"problems", problems}, {"notes", notes}, {"lint", lint_json(review.lint)},
+                {"samples", list}});
   } else {
     TextTable table;
     table.header = {"kernel", "target", "dtype", "outcome", "registers", "shared", "spills", "sample"};
@@ -197,8 +249,9 @@ int run_check(const Options& options) {
     for (const Row& row : rows) {
       if (!row.passed()) fmt::print("\n{} {} {}: {}\n{}\n", row.kernel, row.arch, row.what, outcome_name(row.outcome), row.message);
     }
-    fmt::print("{}: {} kernel{} declared soundly{}\n", passed ? green("ok", stdout) : red("check failed", stdout), kernels.size(),
+    fmt::print("{}: {} kernel{} {}{}\n", passed ? green("ok", stdout) : red("check failed", stdout), kernels.size(),
                kernels.size() == 1 ? "" : "s",
+               passed ? "declared soundly" : "looked at",
                rows.empty() ? "; with --arch sm_90 samples are compiled, with --device cpu they are run" : fmt::format(", {} samples", rows.size()));
   }
   return passed ? kDone : kNo;
@@ -214,6 +267,8 @@ void add_check(CLI::App& app, Invocation& invocation) {
       ->delimiter(',')->allow_extra_args(false);
   verb->add_option("--samples", options->samples, "Samples of each space besides the presets")
       ->check(CLI::Range(0, 10000))->capture_default_str();
+  verb->add_option("--shapes", options->shapes, "With --device: run on every size from 1 to 33 and so many random shapes instead of the declared problems")
+      ->check(CLI::Range(0, 100000));
   add_device_option(*verb, options->device);
   verb->get_option("--device")->description("Run the samples on this device against the reference");
   add_templates_option(*verb, options->templates);

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/template_folder.h"
 #include "db/store.h"
+#include "session/baseline_listing.h"
 #include "session/device_listing.h"
 #include "worker/artifact_cache.h"
 
@@ -114,12 +115,19 @@ void check_devices(std::vector<Finding>& findings) {
   }
 }
 
+// None is a note: winners are then compared with nothing.
+void check_baselines(std::vector<Finding>& findings) {
+  const BaselineListing listing = list_baselines();
+  for (const std::string& line : listing.lines) findings.push_back({"baselines", listing.module, false, line});
+}
+
 int run_doctor(const Options& options) {
   std::vector<Finding> findings;
   check_book(options, findings);
   check_cache(findings);
   check_templates(options, findings);
   check_devices(findings);
+  check_baselines(findings);
 
   bool sound = true;
   nlohmann::ordered_json list = nlohmann::ordered_json::array();

@@ -63,27 +63,38 @@ std::string run_command(const Options& options, const Target& target, const Prob
   return command;
 }
 
-// The kernel's launches before the tuned problem's: `run` verifies the small problems first, each by two launches.
+// Launches before the tuned problem's: `run` verifies the small problems first, each by two runs.
 std::size_t launches_before_tuned(const KernelTemplate& kernel, const Problem& problem, const Configuration& configuration,
                                   const Device& device) {
   const auto candidate = VerificationPlan(kernel, problem, device, 0).candidate(configuration);
-  return candidate.outcome == Outcome::ok ? 2 * (candidate.verify.size() - 1) : 0;
+  std::size_t launches = 0;
+  for (const auto& applicable : candidate.verify) launches += 2 * applicable.launches.launches.size();
+  return candidate.outcome == Outcome::ok ? launches - 2 * candidate.launches.launches.size() : 0;
 }
 
-// How the configuration is run alone, under the vendor's tools. The kernel runs in a child process of tunebook.
-std::string tool_commands(const KernelSpec& spec, const std::string& run, std::size_t skipped_launches) {
-  const std::size_t colons = spec.entry.rfind("::");
-  const std::string function = colons == std::string::npos ? spec.entry : spec.entry.substr(colons + 2);
+// The names of the kernels as the tools know them: without namespaces, "a|b".
+std::string kernel_pattern(const KernelSpec& spec) {
+  std::vector<std::string> names;
+  for (const Launch& launch : spec.launches) {
+    const std::size_t colons = launch.entry.rfind("::");
+    const std::string name = colons == std::string::npos ? launch.entry : launch.entry.substr(colons + 2);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, "|"));
+}
+
+// How the configuration is run alone, under the vendor's tools. The kernels run in a child process of tunebook.
+std::string tool_commands(const KernelSpec& spec, const std::string& run, std::size_t skipped_launches, std::size_t launches) {
   return fmt::format("{1} --run-timeout 600\n\n"
-                     "# profile one launch with Nsight Compute; the launches before it are of smaller problems\n"
-                     "ncu --target-processes all --set full --kernel-name 'regex:^{0}$' --launch-skip {2} --launch-count 1 "
+                     "# profile one run with Nsight Compute; the launches before it are of smaller problems\n"
+                     "ncu --target-processes all --set full --kernel-name 'regex:^({0})$' --launch-skip {2} --launch-count {3} "
                      "{1} --run-timeout 600\n\n"
                      "# find bad memory accesses, races, uninitialised reads, bad synchronisation\n"
                      "compute-sanitizer --target-processes all --tool memcheck {1} --run-timeout 600\n"
                      "compute-sanitizer --target-processes all --tool racecheck {1} --run-timeout 600\n"
                      "compute-sanitizer --target-processes all --tool initcheck {1} --run-timeout 600\n"
                      "compute-sanitizer --target-processes all --tool synccheck {1} --run-timeout 600\n",
-                     function, run, skipped_launches);
+                     kernel_pattern(spec), run, skipped_launches, launches);
 }
 
 int run_emit(const Options& options) {
@@ -118,6 +129,7 @@ int run_emit(const Options& options) {
   const Instantiation instantiation = instantiate(kernel.spec, problem, configuration);
   std::string source = fmt::format("// {}\n// {}\n// instantiated as: {}\n", problem.display(), configuration.display(),
                                    instantiation.name_expression);
+  for (const KernelName& other : instantiation.others) source += fmt::format("// and: {}\n", other.expression);
   for (const auto& [name, value] : instantiation.defines) source += fmt::format("#define {} {}\n", name, value);
   add(kernel.kernel.file, source + fmt::format("#line 1 \"{}\"\n", kernel.kernel.file) + kernel.kernel.text);
   for (const auto& [name, text] : kernel.kernel.headers) {
@@ -133,11 +145,14 @@ int run_emit(const Options& options) {
   std::filesystem::copy_file(reply.artifact, artifact, std::filesystem::copy_options::overwrite_existing, error);
   if (error) throw EnvironmentError(fmt::format("{}: cannot be written: {}", artifact.string(), error.message()));
   files.push_back(artifact.string());
-  add("symbol.txt", reply.symbol + "\n");
+  std::string symbols = reply.symbol + "\n";
+  for (const std::string& symbol : reply.other_symbols) symbols += symbol + "\n";
+  add("symbol.txt", symbols);
   const std::string run = run_command(options, target, problem, configuration);
   const Device device = stand_in_device(target.arch);
+  const std::size_t launches = std::max<std::size_t>(1, VerificationPlan(kernel, problem, device, 0).candidate(configuration).launches.launches.size());
   add("commands.txt", target.kind == "cpu" ? run + "\n"
-                                           : tool_commands(kernel.spec, run, launches_before_tuned(kernel, problem, configuration, device)));
+                                           : tool_commands(kernel.spec, run, launches_before_tuned(kernel, problem, configuration, device), launches));
 
   if (options.json) {
     print_json({{"kernel", options.kernel}, {"problem", problem.to_json()}, {"configuration", configuration.to_json()},

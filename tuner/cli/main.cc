@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -30,8 +31,11 @@ void fill_standard_descriptors() {
 
 // A result that did not arrive is no success: the disk may be full.
 int exit_code_after_output(int exit_code) {
+  const int failed_with = errno;
   std::cout.flush();
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good()) return exit_code;
+  const bool failed_before = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) == 0 && !failed_before && std::cout.good()) return exit_code;
+  if (failed_before) errno = failed_with;
   if (errno != EPIPE) fmt::print(stderr, "tunebook: the result could not be written to stdout: {}\n", std::strerror(errno));
   return cli::kFailed;
 }
@@ -77,6 +81,13 @@ int main(int argc, char** argv) {
   } catch (const InputError& error) {
     fmt::print(stderr, "tunebook: {}\n", error.what());
     return cli::kBadInput;
+  } catch (const std::system_error& error) {
+    if (std::ferror(stdout) != 0) {  // a long result fails while it is printed
+      errno = error.code().value();
+      return exit_code_after_output(cli::kFailed);
+    }
+    fmt::print(stderr, "tunebook: {}\n", error.what());
+    return cli::kFailed;
   } catch (const std::exception& error) {
     fmt::print(stderr, "tunebook: {}\n", error.what());
     return cli::kFailed;

@@ -78,10 +78,29 @@ void print_profile(const ProfileReport& report) {
   fmt::print("\n{}", table.to_text());
 }
 
+// Launches of the same kernel and shape in a row are one entry.
+struct LaunchRow {
+  std::size_t kernel = 0;
+  LaunchShape shape;
+  int times = 0;
+};
+std::vector<LaunchRow> launch_rows(const std::vector<PlannedLaunch>& launches) {
+  std::vector<LaunchRow> rows;
+  for (const PlannedLaunch& launch : launches) {
+    const bool same = !rows.empty() && rows.back().kernel == launch.kernel && rows.back().shape == launch.shape;
+    if (!same) rows.push_back({launch.kernel, launch.shape, 0});
+    ++rows.back().times;
+  }
+  return rows;
+}
+
+nlohmann::ordered_json launch_json(const LaunchRow& row) {
+  return {{"grid", row.shape.grid}, {"block", row.shape.block}, {"shared_bytes", row.shape.shared_bytes}, {"times", row.times}};
+}
+
 nlohmann::ordered_json to_json(const KernelSpec& spec, const Problem& problem, const Device& device, const Examination& examination,
                                const CeilingText& ceiling) {
   const TrialRecord& trial = examination.trial;
-  const LaunchShape& launch = examination.launch;
   const auto number = [](const std::optional<double>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
   };
@@ -92,7 +111,8 @@ nlohmann::ordered_json to_json(const KernelSpec& spec, const Problem& problem, c
   json["configuration"] = trial.configuration.to_json();
   json["outcome"] = outcome_name(trial.outcome);
   json["message"] = trial.message;
-  json["launch"] = {{"grid", launch.grid}, {"block", launch.block}, {"shared_bytes", launch.shared_bytes}};
+  json["launch"] = nlohmann::ordered_json::array();
+  for (const LaunchRow& row : launch_rows(examination.launches)) json["launch"].push_back(launch_json(row));
   json["resources"] = trial.resources.to_json();
   json["verified_problems"] = trial.verified_problems;
   json["skipped_problems"] = examination.skipped_problems;
@@ -113,16 +133,19 @@ nlohmann::ordered_json to_json(const KernelSpec& spec, const Problem& problem, c
 void print_examination(const KernelTemplate& kernel, const Problem& problem, const Device& device, const Examination& examination,
                        const CeilingText& ceiling) {
   const TrialRecord& trial = examination.trial;
-  const LaunchShape& launch = examination.launch;
   const Resources& resources = trial.resources;
   TextTable table;
   table.header = {kernel.spec.name, problem.display() + " on " + device.name};
   const auto row = [&](const std::string& name, const std::string& text) { table.rows.push_back({name, text}); };
   row("configuration", trial.configuration.display());
   row("outcome", std::string(outcome_name(trial.outcome)));
-  row("grid", fmt::format("{} x {} x {}", launch.grid[0], launch.grid[1], launch.grid[2]));
-  row("block", fmt::format("{} x {} x {}", launch.block[0], launch.block[1], launch.block[2]));
-  row("dynamic shared", fmt::format("{} bytes", launch.shared_bytes));
+  const std::vector<LaunchRow> launches = launch_rows(examination.launches);
+  for (const auto& [kernel_index, shape, times] : launches) {
+    if (launches.size() > 1) row(fmt::format("kernel {}", kernel_index + 1), fmt::format("launched {} time{}", times, times == 1 ? "" : "s"));
+    row("grid", fmt::format("{} x {} x {}", shape.grid[0], shape.grid[1], shape.grid[2]));
+    row("block", fmt::format("{} x {} x {}", shape.block[0], shape.block[1], shape.block[2]));
+    row("dynamic shared", fmt::format("{} bytes", shape.shared_bytes));
+  }
   const auto known = [&](const std::string& name, std::int64_t value, const char* unit) {
     if (value >= 0) row(name, fmt::format("{}{}", value, unit));
   };

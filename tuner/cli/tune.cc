@@ -10,10 +10,12 @@
 #include "cli/ceiling_text.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/ladder.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "search/recording.h"
 #include "session/device_executor.h"
+#include "session/finalists.h"
 #include "session/possible_time.h"
 #include "session/replay_executor.h"
 #include "session/subject.h"
@@ -32,6 +34,7 @@ struct Options {
   int lock_clocks_mhz = 0;
   std::string cache = "cold", objective = "time";
   bool energy = false;
+  bool no_baseline = false;
 };
 
 // Everything a session needs, from a template on a device or from a recording.
@@ -149,6 +152,44 @@ CeilingText winner_ceiling(const Stage& stage, const TuneResult& result) {
                       result.winner->median_us);
 }
 
+// What the winner is compared with; the ratio is its time over the winner's.
+nlohmann::ordered_json baseline_json(const TuneResult& result) {
+  const BaselineRecord& baseline = *result.baseline;
+  nlohmann::ordered_json json = {{"name", baseline.name}, {"median_us", nullptr}, {"ratio", nullptr}, {"ratio_ci", nullptr}};
+  if (baseline.median_us) json["median_us"] = *baseline.median_us;
+  const auto ratio = result.winner ? baseline_ratio(baseline, *result.winner) : std::nullopt;
+  if (ratio) json["ratio"] = ratio->ratio;
+  if (ratio && ratio->interval) json["ratio_ci"] = {ratio->interval->first, ratio->interval->second};
+  json["operation"] = baseline.operation;
+  json["state"] = baseline_state_name(baseline.state);
+  json["message"] = baseline.message;
+  return json;
+}
+
+// "cuBLAS 13.0.2 (cublasLtMatmul, choice 2 of 12): 63.5 us, 1.19 times the winner's (1.18 to 1.20)".
+std::string baseline_text(const TuneResult& result) {
+  const BaselineRecord& baseline = *result.baseline;
+  std::string text = fmt::format("{} ({}): {}", baseline.name, baseline.message, format_time_us(*baseline.median_us));
+  if (const auto ratio = baseline_ratio(baseline, *result.winner)) {
+    text += fmt::format(", {:.3f} times the winner's", ratio->ratio);
+    if (ratio->interval) text += fmt::format(" ({:.3f} to {:.3f})", ratio->interval->first, ratio->interval->second);
+  }
+  return text;
+}
+
+void print_missing_baseline(const TuneResult& result) {
+  if (!result.baseline) return;
+  const BaselineRecord& baseline = *result.baseline;
+  const std::string name = baseline.name.empty() ? baseline.operation : baseline.name;
+  const char* again = result.from_book ? " (that was then; --remeasure tries again)" : "";
+  switch (baseline.state) {
+    case BaselineState::ok: break;
+    case BaselineState::unavailable: fmt::print(stderr, "note: no baseline: {}{}\n", baseline.message, again); break;
+    case BaselineState::wrong_result: fmt::print(stderr, "note: the baseline {} is not compared with, its result is wrong: {}{}\n", name, baseline.message, again); break;
+    case BaselineState::failed: fmt::print(stderr, "note: the baseline {} failed: {}{}\n", name, baseline.message, again); break;
+  }
+}
+
 nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, double wall_seconds) {
   nlohmann::ordered_json json;
   json["kernel"] = stage.subject.kernel;
@@ -194,40 +235,26 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   json["from_book_trials"] = result.from_book_trials;
   if (result.ended_at_improvement) json["ended_at_expected_improvement"] = *result.ended_at_improvement;
   json["ceiling"] = result.winner ? winner_ceiling(stage, result).json : nlohmann::ordered_json(nullptr);
+  json["baseline"] = result.baseline ? baseline_json(result) : nlohmann::ordered_json(nullptr);
   return json;
 }
 
-std::string rate_text(const std::optional<double>& work, double median_us, const char* unit) {
-  return work ? fmt::format("{:.1f} {}", *work / (median_us * 1e-6) * 1e-9, unit) : std::string();
-}
-
-// The ladder: presets in the spec's order, each against the first, and the winner.
-void print_ladder(const Stage& stage, const TuneResult& result) {
-  TextTable table;
-  table.header = {"preset", "time", "rate", "vs first", "outcome", "configuration"};
-  table.right = {false, true, true, true, false, false};
-  std::optional<double> first_us;
-  const auto add = [&](const std::string& name, std::optional<double> time_us, std::string_view outcome, const std::string& text) {
-    if (time_us && !first_us) first_us = time_us;
-    table.rows.push_back({name, time_us ? format_time_us(*time_us) : "-",
-                          time_us ? rate_text(stage.subject.flops ? stage.subject.flops : stage.subject.bytes, *time_us,
-                                              stage.subject.flops ? "GFLOP/s" : "GB/s")
-                                  : "",
-                          time_us ? fmt::format("{:.2f}x", *first_us / *time_us) : "", std::string(outcome), text});
+// What the ladder is made of. Counters are read by a profiler, of the rungs that need them, where there is one that may.
+LadderSource ladder_source(const Stage& stage, ProgressLine& line) {
+  LadderSource source{stage.kernel.get(), &stage.subject, &stage.executor->identity(), &stage.ceilings, {}};
+  auto* const executor = dynamic_cast<DeviceExecutor*>(stage.executor.get());
+  if (executor == nullptr || source.place->device.kind != "cuda") return source;
+  source.counters = [executor, &line, refused = false](const Configuration& configuration) mutable -> nlohmann::json {
+    if (refused || Interrupt::requested()) return nullptr;
+    line.show(fmt::format("counting what {} does", configuration.display()));
+    const ProfileReport report = executor->profile(configuration);
+    line.clear();
+    if (report.ok()) return report.metrics;
+    refused = true;  // what keeps one from being counted keeps all
+    fmt::print(stderr, "note: no counters for the ladder: {}\n", report.reason);
+    return nullptr;
   };
-  for (const auto& [name, configuration] : stage.subject.presets) {
-    for (const PresetResult& preset : result.presets) {
-      if (preset.name == name) add(name, preset.trial.median_us, outcome_name(preset.trial.outcome), configuration.display());
-    }
-  }
-  if (result.winner) {
-    std::string name = bold("winner", stdout);
-    for (const PresetResult& preset : result.presets) {
-      if (preset.trial.configuration == result.winner->configuration) name += " = " + preset.name;
-    }
-    add(name, result.winner->median_us, "ok", result.winner->configuration.display());
-  }
-  fmt::print("{}(presets: measured once; the winner: again, in fresh processes)\n", table.to_text());
+  return source;
 }
 
 void print_summary(const Stage& stage, const TuneResult& result, const Store& store) {
@@ -281,6 +308,7 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
   if (result.winner_verified_problems > 0) {
     table.rows.push_back({"verified", verified_text(result.winner_verified_problems, result.winner_skipped_problems)});
   }
+  if (result.baseline && result.baseline->median_us) table.rows.push_back({"baseline", baseline_text(result)});
   table.rows.push_back({"tie set", winner.tie_set_size() == 1 ? "none: the winner stands alone"
                                                                : fmt::format("{} configurations that cannot be told apart",
                                                                              winner.tie_set_size())});
@@ -313,6 +341,7 @@ int run_tune(const Options& options, const Invocation& invocation) {
   tune_options.finalist_processes = options.finalist_processes;
   tune_options.objective = options.objective == "energy" ? Objective::energy : Objective::time;
   tune_options.energy = options.energy;
+  tune_options.baseline = !options.no_baseline;
   tune_options.run_timeout_s = options.run_timeout_s;
   tune_options.compile_timeout_s = options.compile_timeout_s;
   tune_options.stop = [] { return Interrupt::requested(); };
@@ -358,14 +387,20 @@ int run_tune(const Options& options, const Invocation& invocation) {
     const ExecutorIdentity& place = stage.executor->identity();
     hint_at_calibration(stage.ceilings, place.method, place.device.kind);
   }
+  print_missing_baseline(result);
+  std::vector<Rung> ladder;
+  const LadderSource source = ladder_source(stage, line);
+  if (options.presets) ladder = build_ladder(source, result);
   if (options.json) {
     if (!result.sanitizer.reason.empty()) fmt::print(stderr, "note: --sanitize: {}\n", result.sanitizer.reason);
-    print_json(to_json(stage, result, wall));
+    nlohmann::ordered_json json = to_json(stage, result, wall);
+    if (options.presets) json["ladder"] = ladder_json(ladder);
+    print_json(json);
   } else {
     print_summary(stage, result, store);
     if (options.presets) {
       fmt::print("\n");
-      print_ladder(stage, result);
+      print_ladder(source, ladder);
     }
   }
   return result.winner ? kDone : kFailed;
@@ -383,7 +418,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   verb->add_option("--budget", options->budget, "Trials (200), share of the space (10%), time (30s, 5m, 2h), all, or auto: until less than 1 % of improvement is expected")
       ->capture_default_str();
   add_seed_option(*verb, options->seed, "Of the strategy and the inputs");
-  verb->add_flag("--presets", options->presets, "Print the ladder of presets");
+  verb->add_flag("--presets", options->presets, "Print the ladder of presets: the gain of each step, and what binds (on a GPU counted, where ncu may)");
   verb->add_option("--where", options->where, "Narrow the space by a constraint, e.g. 'BM >= 64'; repeatable")
       ->allow_extra_args(false)->type_name("EXPR");
   verb->add_flag("--sanitize", options->sanitize,
@@ -403,6 +438,7 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(0, 32))->capture_default_str();
   verb->add_option("--finalist-processes", options->finalist_processes, "in this many fresh processes")
       ->check(CLI::Range(1, 100))->capture_default_str();
+  verb->add_flag("--no-baseline", options->no_baseline, "Do not time the library that the kernel names as its baseline beside the finalists");
   add_lock_clocks_option(*verb, options->lock_clocks_mhz);
   add_seconds_option(*verb, "--run-timeout", options->run_timeout_s, "For each step of a trial on the device");
   add_seconds_option(*verb, "--compile-timeout", options->compile_timeout_s, "For one compile");

@@ -171,6 +171,19 @@ Resources Resources::from_json(const json& object) {
   return resources;
 }
 
+Resources most_needed(const Resources& x, const Resources& y) {
+  Resources out;
+  for (const auto field : {&Resources::registers, &Resources::shared_static_bytes, &Resources::shared_dynamic_bytes, &Resources::spill_load_bytes,
+                           &Resources::spill_store_bytes, &Resources::stack_bytes}) {
+    out.*field = std::max(x.*field, y.*field);
+  }
+  out.code_bytes = x.code_bytes < 0 || y.code_bytes < 0 ? -1 : x.code_bytes + y.code_bytes;
+  for (const auto field : {&Resources::max_threads_per_block, &Resources::blocks_per_sm}) {
+    out.*field = x.*field < 0 ? y.*field : y.*field < 0 ? x.*field : std::min(x.*field, y.*field);
+  }
+  return out;
+}
+
 std::int64_t achievable_blocks_per_sm(const DeviceLimits& limits, const Resources& resources, std::int64_t threads) {
   if (threads < 1 || threads > limits.max_threads_per_block) return 0;
   if (resources.max_threads_per_block >= 0 && threads > resources.max_threads_per_block) return 0;

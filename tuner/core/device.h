@@ -58,6 +58,9 @@ struct Resources {
   static Resources from_json(const nlohmann::json& json);
 };
 
+// Of a configuration with several kernels: the most that any of them needs, the least that any of them allows, and all their code.
+Resources most_needed(const Resources& x, const Resources& y);
+
 // Blocks of `threads` threads that fit one SM at once (0: none), by the rules of the CUDA occupancy calculator:
 // registers are allocated per warp in units of 256, shared memory in units of 128 (compute capability >= 8) plus the reserved bytes.
 // Unknown (negative) resources do not limit.

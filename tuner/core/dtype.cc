@@ -183,4 +183,11 @@ void store_from_double(DType type, double value, void* bytes) {
   }
 }
 
+void store_scalar(DType type, std::int64_t integer, double real, void* bytes) {
+  if (is_floating(type)) return store_from_double(type, real, bytes);
+  // Little-endian: the low bytes come first. A double would lose bits of large integers.
+  const std::int64_t value = type == DType::boolean ? static_cast<std::int64_t>(integer != 0) : integer;
+  std::memcpy(bytes, &value, dtype_size(type));
+}
+
 }  // namespace tunebook

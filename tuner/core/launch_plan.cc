@@ -64,6 +64,13 @@ LaunchShape evaluate_launch(const Launch& launch, const KernelSpec::Scope& scope
   return shape;
 }
 
+std::int64_t evaluate_repeat(const Launch& launch, const KernelSpec::Scope& scope, const std::string& kernel) {
+  if (launch.repeat.empty()) return 1;
+  const std::int64_t repeat = evaluate(launch.repeat, scope, 0, "launch/repeat", kernel);
+  if (repeat <= kMaxLaunches) return repeat;
+  throw InputError(fmt::format("kernel {}: launch/repeat \"{}\" gives {}, expected at most {}", kernel, launch.repeat.text(), repeat, kMaxLaunches));
+}
+
 std::string launch_limit_violated(const LaunchShape& shape, std::int64_t static_shared_bytes, const DeviceLimits& limits) {
   // Extents first: with each within its limit the product of threads cannot overflow.
   if (std::string violated = extent_violated("block", shape.block, limits.max_block); !violated.empty()) return violated;
@@ -86,20 +93,114 @@ std::string launch_limit_violated(const LaunchShape& shape, std::int64_t static_
   return "";
 }
 
+namespace {
+
+KernelName kernel_name(const KernelSpec& spec, const Launch& launch, const Problem& problem, const Configuration& configuration) {
+  std::vector<std::string> arguments;
+  for (const std::string& name : launch.instantiate) arguments.push_back(render(spec, problem, configuration, name));
+  return {launch.entry, with_arguments(launch.entry, arguments)};
+}
+
+// Whether some problem has this launch. Code must not depend on the sizes, or each problem would compile the same kernels anew.
+bool may_be_launched(const KernelSpec& spec, const Launch& launch, const Problem& problem, const Configuration& configuration) {
+  const auto& slots = launch.repeat.empty() ? std::vector<int>() : launch.repeat.slots();
+  const auto is_parameter = [&](int slot) {
+    const auto place = static_cast<std::size_t>(slot);
+    return place >= spec.dimensions.size() && place < spec.dimensions.size() + spec.parameters.size();
+  };
+  if (launch.repeat.empty() || !std::all_of(slots.begin(), slots.end(), is_parameter)) return true;
+  KernelSpec::Scope scope = spec.scope(problem, KernelSpec::generic_device());
+  spec.bind(scope, configuration);
+  return evaluate_repeat(launch, scope, spec.name) > 0;
+}
+
+}  // namespace
+
 Instantiation instantiate(const KernelSpec& spec, const Problem& problem, const Configuration& configuration) {
   Instantiation out;
-  out.entry = spec.entry;
   out.options = spec.options;
+  for (const Launch& launch : spec.launches) {
+    if (!may_be_launched(spec, launch, problem, configuration)) continue;
+    const KernelName name = kernel_name(spec, launch, problem, configuration);
+    if (out.entry.empty()) {
+      out.entry = name.entry;
+      out.name_expression = name.expression;
+    } else if (name != KernelName{out.entry, out.name_expression} &&
+               std::find(out.others.begin(), out.others.end(), name) == out.others.end()) {
+      out.others.push_back(name);
+    }
+  }
+  if (out.entry.empty()) {
+    throw InputError(fmt::format("kernel {}: no kernel is launched: each /launch/.../repeat is 0 for {}", spec.name, configuration.display()));
+  }
   if (spec.macros) {
     for (const Parameter& parameter : spec.parameters) out.defines.emplace_back(parameter.name, render(configuration.at(parameter.name), parameter.is_type));
     for (const std::string& name : spec.define) out.defines.emplace_back(name, render(spec, problem, configuration, name));
-    out.name_expression = spec.entry;
-    return out;
   }
-  std::vector<std::string> arguments;
-  for (const std::string& name : spec.instantiate) arguments.push_back(render(spec, problem, configuration, name));
-  out.name_expression = with_arguments(spec.entry, arguments);
   return out;
+}
+
+void enlarge(std::vector<WorkspaceSize>& sizes, const std::vector<WorkspaceSize>& others) {
+  for (const WorkspaceSize& other : others) {
+    const auto known = std::find_if(sizes.begin(), sizes.end(), [&](const WorkspaceSize& one) { return one.argument == other.argument; });
+    if (known == sizes.end()) sizes.push_back(other);
+    else known->count = std::max(known->count, other.count);
+  }
+}
+
+LaunchSequence plan_launches(const KernelSpec& spec, const Problem& problem, const Configuration& configuration, KernelSpec::Scope scope) {
+  const Instantiation instantiation = instantiate(spec, problem, configuration);
+  const auto evaluation = [&](const Argument& argument, const Expression& expression, auto evaluate_one) {
+    try {
+      return evaluate_one(expression);
+    } catch (const ExpressionError& error) {
+      throw InputError(fmt::format("kernel {}: /arguments '{}' \"{}\", column {}: {}", spec.name, argument.name, expression.text(), error.column, error.what()));
+    }
+  };
+
+  LaunchSequence sequence;
+  for (const Launch& launch : spec.launches) {
+    const std::int64_t repeat = evaluate_repeat(launch, scope, spec.name);
+    if (repeat == 0) continue;
+    if (std::cmp_greater(sequence.launches.size() + static_cast<std::size_t>(repeat), kMaxLaunches)) {
+      throw InputError(fmt::format("kernel {}: more than {} launches for {}", spec.name, kMaxLaunches, problem.display()));
+    }
+    PlannedLaunch planned;
+    const KernelName name = kernel_name(spec, launch, problem, configuration);
+    const auto other = std::find(instantiation.others.begin(), instantiation.others.end(), name);
+    if (other != instantiation.others.end()) planned.kernel = static_cast<std::size_t>(other - instantiation.others.begin()) + 1;
+    for (std::int64_t iteration = 0; iteration < repeat; ++iteration) {
+      spec.bind_iteration(scope, iteration);
+      planned.shape = evaluate_launch(launch, scope, spec.name);
+      planned.scalars.clear();
+      for (std::size_t i = 0; i < spec.arguments.size(); ++i) {
+        const Argument& argument = spec.arguments[i];
+        if (!spec.varies(argument)) continue;
+        ScalarValue value{static_cast<std::int64_t>(i)};
+        if (is_floating(argument.dtype.value_or(spec.problem_dtype(problem)))) {
+          value.real = evaluation(argument, argument.value, [&](const Expression& e) { return e.evaluate_real(scope); });
+        } else {
+          value.integer = evaluation(argument, argument.value, [&](const Expression& e) { return e.evaluate_integer(scope); });
+        }
+        planned.scalars.push_back(value);
+      }
+      sequence.launches.push_back(planned);
+    }
+  }
+  if (sequence.launches.empty()) {
+    throw InputError(fmt::format("kernel {}: no kernel is launched: each /launch/.../repeat is 0 for {} of {}", spec.name, configuration.display(), problem.display()));
+  }
+  spec.bind_iteration(scope, 0);
+  for (std::size_t i = 0; i < spec.arguments.size(); ++i) {
+    const Argument& argument = spec.arguments[i];
+    if (!argument.is_workspace()) continue;
+    const std::int64_t count = evaluation(argument, argument.count, [&](const Expression& e) { return e.evaluate_integer(scope); });
+    if (count < 0 || count > kMaxElements) {
+      throw InputError(fmt::format("kernel {}: /arguments '{}'/count \"{}\" gives {} elements for {}", spec.name, argument.name, argument.count.text(), count, problem.display()));
+    }
+    sequence.workspaces.push_back({static_cast<std::int64_t>(i), count});
+  }
+  return sequence;
 }
 
 Instantiation instantiate_reference(const KernelSpec& spec, const Problem& problem) {

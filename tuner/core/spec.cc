@@ -36,8 +36,16 @@ const Configuration* KernelSpec::find_preset(std::string_view preset) const {
 
 Problem KernelSpec::default_problem() const {
   Problem problem;
-  for (const Dimension& dimension : dimensions) problem.set(dimension.name, dimension.default_value);
+  for (const Dimension& dimension : dimensions) problem.set(dimension.name, default_of(dimension, problem));
   return problem;
+}
+
+Value KernelSpec::default_of(const Dimension& dimension, const Problem& known) const {
+  if (dimension.default_by_dtype.empty()) return dimension.default_value;
+  const Dimension* dtype = find_dimension("dtype");
+  const Value* given = known.find("dtype");
+  const auto found = dimension.default_by_dtype.find(to_text(given != nullptr ? *given : dtype->default_value));
+  return found == dimension.default_by_dtype.end() ? dimension.default_value : Value(found->second);
 }
 
 DType KernelSpec::problem_dtype(const Problem& problem) const {
@@ -95,6 +103,7 @@ KernelSpec::Scope KernelSpec::scope(const Problem& problem, const Device& device
                                   limits.warp_size,             limits.l2_bytes};
   static_assert(kFirstDevice + 2 + std::size(numbers) == kEps, "a value for each device name");
   for (std::size_t i = 0; i < std::size(numbers); ++i) scope[base + kFirstDevice + 2 + i] = Scalar::integer(numbers[i]);
+  scope[base + kIteration] = Scalar::integer(0);
   return scope;
 }
 
@@ -104,12 +113,25 @@ void KernelSpec::bind(Scope& scope, const Configuration& configuration) const {
   }
 }
 
+void KernelSpec::bind_iteration(Scope& scope, std::int64_t iteration) const {
+  scope.at(fixed_base(*this) + spec_names::kIteration) = Scalar::integer(iteration);
+}
+
+bool KernelSpec::varies(const Argument& scalar) const {
+  const auto& slots = scalar.value.slots();
+  return !scalar.pointer && std::any_of(slots.begin(), slots.end(), [&](int slot) {
+    const auto place = static_cast<std::size_t>(slot);
+    return (place >= dimensions.size() && place < fixed_base(*this)) || place == fixed_base(*this) + spec_names::kIteration;
+  });
+}
+
 void KernelSpec::bind_tolerance(Scope& scope, const Problem& problem) const {
   const DType type = problem_dtype(problem);
   double scale = 1;
   for (const Argument& argument : arguments) {
     // What starts at zero is added to, it is no factor of a product.
-    const bool input = argument.pointer && argument.access != Argument::Access::out && argument.fill.kind != Fill::Kind::zero;
+    const bool input = argument.pointer && argument.access != Argument::Access::out && !argument.is_workspace() &&
+                       argument.fill.kind != Fill::Kind::zero;
     if (input && is_floating(argument.dtype.value_or(type))) scale *= argument.fill.largest_magnitude();
   }
   const std::size_t base = fixed_base(*this);

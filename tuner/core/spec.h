@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/baseline.h"
 #include "core/device.h"
 #include "core/dtype.h"
 #include "core/expression.h"
@@ -22,6 +23,7 @@ struct Dimension {
   bool categorical = false;
   std::vector<std::string> values;    // categorical only
   Value default_value;                // int64 or string
+  std::map<std::string, std::string> default_by_dtype;  // categorical only: by the value of the dimension dtype; empty: default_value for all
   std::vector<std::int64_t> verify;   // sizes only; may be empty
   std::string help;
 };
@@ -47,18 +49,25 @@ struct Fill {
 };
 
 struct Argument {
-  enum class Access { in, out, inout };
+  // workspace: memory that a launch works in and nobody reads afterwards, one piece for all launches of a configuration.
+  enum class Access { in, out, inout, workspace };
   std::string name;
   std::string type_text;          // "T*", "f32*", "i64"
   bool pointer = false;
   std::optional<DType> dtype;     // empty: T, the problem's dtype
   Access access = Access::in;     // pointers only
-  Expression count;               // pointers only: elements, over problem sizes
-  Fill fill;                      // in and inout
-  Expression value;               // scalars only (real mode for floating types)
+  Expression count;               // pointers only: elements, over problem sizes; a workspace's over parameters and the device too
+  Fill fill;                      // in and inout; a workspace: none, or zero (it must be zero again after the last launch)
+  Expression value;               // scalars only (real mode for floating types), over problem sizes, parameters and `iteration`
+  bool is_result() const { return pointer && (access == Access::out || access == Access::inout); }
+  bool is_workspace() const { return pointer && access == Access::workspace; }
 };
 
+// One kernel of a configuration, launched `repeat` times in a row with the arguments of all.
 struct Launch {
+  std::string entry;
+  std::vector<std::string> instantiate;  // "T", parameters or dimensions, in template-argument order; empty for macros
+  Expression repeat;                // optional: 1; 0: not at all
   std::array<Expression, 3> grid;   // missing ones are 1
   std::array<Expression, 3> block;
   Expression shared_bytes;          // dynamic shared memory
@@ -69,7 +78,7 @@ struct Reference {
   std::string source;              // file in the template folder
   std::string entry;
   bool instantiate_type = false;   // entry<T>
-  Launch launch;                   // over problem sizes only
+  Launch launch;                   // over problem sizes only; it names no entry
 };
 
 // |result - reference| <= abs + rel * |reference|, evaluated in real mode with `eps` (unit roundoff) and `scale`.
@@ -84,7 +93,7 @@ struct Work {
 };
 
 // A kernel.json, checked. All expressions share `names`: problem dimensions, then parameters, then "T", "native" and the
-// device.* names, then "eps" and "scale"; a Scope is a value per name.
+// device.* names, then "eps", "scale" and "iteration"; a Scope is a value per name.
 class KernelSpec {
  public:
   std::string name;
@@ -99,7 +108,7 @@ class KernelSpec {
   std::vector<Parameter> parameters;
   std::vector<Expression> constraints;
   std::vector<std::pair<std::string, Configuration>> presets;  // in order; "default" is required
-  Launch launch;
+  std::vector<Launch> launches;            // at least one, in order
   std::vector<Argument> arguments;
   Reference reference;
   std::map<DType, Tolerance> tolerance;
@@ -108,6 +117,7 @@ class KernelSpec {
   Expression cpu;    // optional: which configurations the cpu device runs
   Expression nondeterministic;  // optional
   Expression restore;           // optional: which configurations need their inout arguments anew before each launch; all if absent
+  BaselineSpec baseline;        // optional: empty() where there is none
   std::vector<Problem> whole_verify;  // "problem": {"verify": [{...}]}
   Names names;
 
@@ -127,6 +137,14 @@ class KernelSpec {
   // InputError naming the dimension: unknown (with the nearest), missing, not an integer, outside [1, kMaxDimension].
   Problem parse_shape(std::string_view text, bool allow_defaults = false) const;
   Problem default_problem() const;
+  // The default problem with every combination of the categorical dimensions' values that the constraints over these alone allow, its own
+  // first (if it is allowed); at most kMaxCombinations.
+  static constexpr std::size_t kMaxCombinations = 64;
+  std::vector<Problem> category_problems() const;
+  // Whether a constraint over nothing but categorical dimensions (and T) excludes the problem, whatever the configuration.
+  bool category_excluded(const Problem& problem) const;
+  // What a dimension is where nothing is given; `known`: values of other dimensions, of which dtype counts.
+  Value default_of(const Dimension& dimension, const Problem& known) const;
   void check_problem(const Problem& problem) const;  // throws InputError
 
   // "BM=64,BN=32": every parameter once; throws InputError naming unknown, missing, or undeclared values.
@@ -146,11 +164,17 @@ class KernelSpec {
   using Scope = std::vector<Scalar>;
   Scope scope(const Problem& problem, const Device& device) const;
   void bind(Scope& scope, const Configuration& configuration) const;
+  // Which launch of a `repeat` it is, from 0 (where it is not set: 0).
+  void bind_iteration(Scope& scope, std::int64_t iteration) const;
+  // Whether the launches of a problem get a value of their own for the scalar: it depends on parameters or on `iteration`. The reference gets
+  // the value for the preset `default`.
+  bool varies(const Argument& scalar) const;
   // Sets eps and scale: eps = unit_roundoff(problem dtype; f16 and bf16 kernels accumulate in f32 but round their output);
   // scale = product over floating inputs of their fills' largest magnitudes, special values and inputs that start at zero apart.
   void bind_tolerance(Scope& scope, const Problem& problem) const;
 
-  // Checks that `default` is valid on the default problem and on every verify problem, every other preset on the default problem.
+  // Checks that `default` is valid on the default problem and on every verify problem, in every combination of categories (dtype, math);
+  // every other preset on at least one of these: a rung may be for some data types or shapes only.
   // One located message ("/presets/default: ...") per violation, at most a few per preset. parse() has done this for `default`,
   // with generic_device().
   std::vector<std::string> check_presets(const Device& device) const;

@@ -1,5 +1,6 @@
 #include "core/spec_check.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -8,37 +9,19 @@
 
 #include <fmt/format.h>
 
+#include "core/baseline.h"
+#include "core/error.h"
 #include "core/random.h"
 #include "core/spec_reader.h"
 
 namespace tunebook {
 namespace {
 
-// Data types times other categories; no kernel has more that matter, and a product of many must not explode.
-constexpr std::size_t kMaxCombinations = 64;
 constexpr int kRandomShapes = 1000;
 constexpr std::uint64_t kRandomShapesSeed = 1;
 constexpr std::uint64_t kRandomShapesMaxLog2 = 15;  // sizes below 2^15, log-uniform: small ragged ones are frequent
 // So many constraints that a preset violates are enough to show that it is wrong.
 constexpr std::size_t kMaxMessagesPerPreset = 5;
-
-// `problem` with every combination of the categorical dimensions' values, its own first.
-std::vector<Problem> with_categories(const KernelSpec& spec, const Problem& problem) {
-  std::vector<Problem> out = {problem};
-  for (const Dimension& dimension : spec.dimensions) {
-    if (!dimension.categorical) continue;
-    const std::size_t before = out.size();
-    for (const std::string& value : dimension.values) {
-      if (Value(value) == problem.at(dimension.name)) continue;
-      for (std::size_t i = 0; i < before && out.size() < kMaxCombinations; ++i) {
-        Problem other = out[i];
-        other.set(dimension.name, value);
-        out.push_back(std::move(other));
-      }
-    }
-  }
-  return out;
-}
 
 struct PresetFault {
   std::size_t constraint = 0;
@@ -84,12 +67,24 @@ class PresetCheck {
 
 // Default and verify problems in every combination of categories.
 void check_default_on_declared(const KernelSpec& spec, const Configuration& preset, PresetCheck& check) {
-  for (const Problem& tuned : with_categories(spec, spec.default_problem())) {
+  for (const Problem& tuned : spec.category_problems()) {
     if (!check.add("default", preset, tuned)) return;
     for (const Problem& problem : spec.verify_problems(tuned)) {
       if (!check.add("default", preset, problem)) return;
     }
   }
+}
+
+// Whether the preset is valid on the default problem or on a verify problem, for some combination of categories: a rung may be for some data
+// types or shapes only.
+bool valid_somewhere(const KernelSpec& spec, const Configuration& preset, const Device& device) {
+  for (const Problem& tuned : spec.category_problems()) {
+    if (!preset_fault(spec, preset, tuned, device)) return true;
+    for (const Problem& problem : spec.verify_problems(tuned)) {
+      if (!preset_fault(spec, preset, problem, device)) return true;
+    }
+  }
+  return false;
 }
 
 void check_default_on_random(const KernelSpec& spec, const Configuration& preset, PresetCheck& check) {
@@ -104,7 +99,7 @@ void check_default_on_random(const KernelSpec& spec, const Configuration& preset
         problem.set(dimension.name, static_cast<std::int64_t>(power + random.below(power)));
       }
     }
-    if (!check.add("default", preset, problem)) return;
+    if (!spec.category_excluded(problem) && !check.add("default", preset, problem)) return;
   }
 }
 
@@ -117,7 +112,11 @@ class EvaluationCheck {
   }
 
   std::vector<std::string> run() {
-    launch("/launch", spec_.launch);
+    for (std::size_t i = 0; i < spec_.launches.size(); ++i) {
+      const std::string path = spec_.launches.size() == 1 ? "/launch" : fmt::format("/launch/{}", i);
+      integer(path + "/repeat", spec_.launches[i].repeat, 0);
+      launch(path, spec_.launches[i]);
+    }
     launch("/reference", spec_.reference.launch);
     for (std::size_t i = 0; i < spec_.arguments.size(); ++i) argument(fmt::format("/arguments/{}", i), spec_.arguments[i]);
     real("/work/flops", spec_.work.flops, 0);
@@ -187,6 +186,15 @@ class EvaluationCheck {
   std::vector<std::string> messages_;
 };
 
+// One fault is told, not one for each data type.
+void check_baseline(const KernelSpec& spec, const Device& device, std::vector<std::string>& messages) {
+  try {
+    for (const Problem& problem : spec.category_problems()) evaluate_baseline(spec, problem, device);
+  } catch (const InputError& error) {
+    messages.emplace_back(error.what());
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> check_default_preset(const KernelSpec& spec) {
@@ -195,7 +203,44 @@ std::vector<std::string> check_default_preset(const KernelSpec& spec) {
   const Device device = KernelSpec::generic_device();
   PresetCheck check(spec, device, messages);
   check_default_on_declared(spec, preset, check);
+  check_baseline(spec, device, messages);
   return messages;
+}
+
+bool KernelSpec::category_excluded(const Problem& problem) const {
+  const Scope values = scope(problem, generic_device());
+  const auto is_category = [&](int slot) {
+    const auto place = static_cast<std::size_t>(slot);
+    return place < dimensions.size() ? dimensions[place].categorical : names.at(slot) == "T";
+  };
+  return std::any_of(constraints.begin(), constraints.end(), [&](const Expression& constraint) {
+    if (!std::all_of(constraint.slots().begin(), constraint.slots().end(), is_category)) return false;
+    try {
+      return !constraint.evaluate_bool(values);
+    } catch (const ExpressionError&) {
+      return false;  // told where the constraint is used
+    }
+  });
+}
+
+std::vector<Problem> KernelSpec::category_problems() const {
+  std::vector<Problem> all = {default_problem()};
+  for (const Dimension& dimension : dimensions) {
+    if (!dimension.categorical) continue;
+    const std::size_t before = all.size();
+    for (const std::string& value : dimension.values) {
+      if (Value(value) == all.front().at(dimension.name)) continue;
+      // Some of these will be left out: no kernel has so many that matter, and a product of many must not explode.
+      for (std::size_t i = 0; i < before && all.size() < 4 * kMaxCombinations; ++i) {
+        Problem other = all[i];
+        other.set(dimension.name, value);
+        all.push_back(std::move(other));
+      }
+    }
+  }
+  std::erase_if(all, [&](const Problem& problem) { return category_excluded(problem); });
+  if (all.size() > kMaxCombinations) all.resize(kMaxCombinations);
+  return all;
 }
 
 std::vector<std::string> KernelSpec::check_presets(const Device& device) const {
@@ -205,7 +250,7 @@ std::vector<std::string> KernelSpec::check_presets(const Device& device) const {
     if (preset_name == "default") {
       check_default_on_declared(*this, preset, check);
     } else {
-      check.add(preset_name, preset, default_problem());
+      if (!valid_somewhere(*this, preset, device)) check.add(preset_name, preset, default_problem());
     }
   }
   return messages;

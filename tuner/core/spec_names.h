@@ -9,7 +9,7 @@
 namespace tunebook::spec_names {
 
 // Slots relative to dimensions.size() + parameters.size(), in this order.
-inline constexpr std::array<std::string_view, 16> kFixed = {
+inline constexpr std::array<std::string_view, 17> kFixed = {
     "T",
     "native",
     "device.kind",
@@ -26,12 +26,14 @@ inline constexpr std::array<std::string_view, 16> kFixed = {
     "device.l2_bytes",
     "eps",
     "scale",
+    "iteration",
 };
 inline constexpr std::size_t kType = 0;
 inline constexpr std::size_t kNative = 1;
 inline constexpr std::size_t kFirstDevice = 2;
 inline constexpr std::size_t kEps = 14;
 inline constexpr std::size_t kScale = 15;
+inline constexpr std::size_t kIteration = 16;
 
 // Words of the expression language, which cannot be names.
 inline constexpr std::array<std::string_view, 20> kReserved = {

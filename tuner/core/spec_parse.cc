@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/json_text.h"
 #include "core/spec.h"
+#include "core/spec_baseline.h"
 #include "core/spec_check.h"
 #include "core/spec_fill.h"
 #include "core/spec_names.h"
@@ -28,6 +29,7 @@ enum Uses : unsigned {
   kDevice = 4,
   kNative = 8,
   kTolerance = 16,  // eps, scale
+  kIteration = 32,
 };
 constexpr unsigned kLaunchUses = kSizes | kParameters | kDevice;
 
@@ -58,6 +60,10 @@ class SpecParser {
       read_tolerance(root);
       read_options_of_devices(root);
       read_presets(root);
+      if (root.find("baseline") != nullptr) {
+        read_baseline(reader_, root.at("baseline"), spec_, [this](const SpecNode& node) { return expression(node, kSizes, Mode::real); },
+                      [this](const SpecNode& node) { return expression(node, kSizes | kDevice); });
+      }
     }
     report(file, reader_.problems());
     report(file, check_default_preset(spec_));
@@ -121,6 +127,10 @@ class SpecParser {
       check_name(problem.at(name), name, "dimension");
       read_dimension(problem.at(name), name);
     }
+    for (const auto& [name, node] : defaults_by_dtype_) {
+      const auto dimension = std::find_if(spec_.dimensions.begin(), spec_.dimensions.end(), [&](const Dimension& one) { return one.name == name; });
+      read_default_by_dtype(node, *dimension);
+    }
     const auto is_size = [](const Dimension& dimension) { return !dimension.categorical; };
     if (std::none_of(spec_.dimensions.begin(), spec_.dimensions.end(), is_size)) {
       reader_.problem(problem.path, "found no dimension of size, expected at least one, as \"n\": {\"default\": 1024}");
@@ -168,10 +178,33 @@ class SpecParser {
     dimension.default_value = dimension.values.empty() ? std::string() : dimension.values.front();
     if (node.find("default") == nullptr) return;
     const SpecNode chosen = node.at("default");
+    if (chosen.json.is_object()) return defaults_by_dtype_.emplace_back(dimension.name, chosen), void();  // dtype may come later
     const auto text = reader_.text(chosen, "one of the values");
     if (!text) return;
     if (contains(dimension.values, *text)) dimension.default_value = *text;
     else reader_.wrong(chosen, fmt::format("one of {}", fmt::join(dimension.values, ", ")), did_you_mean(*text, dimension.values));
+  }
+
+  // "math": {"values": [...], "default": {"f32": "ieee", "f16": "tensor"}}
+  void read_default_by_dtype(const SpecNode& node, Dimension& dimension) {
+    const Dimension* dtype = spec_.find_dimension("dtype");
+    if (dimension.name == "dtype" || dtype == nullptr) {
+      return reader_.wrong(node, "one of the values (defaults by data type are for other dimensions of a kernel with \"dtype\")");
+    }
+    const std::vector<std::string>& types = dtype->values;
+    for (const auto& [type, json] : node.json.items()) {
+      const SpecNode item = node.at(type);
+      if (!contains(types, type)) {
+        reader_.problem(item.path, fmt::format("found the data type {}, expected one of {}{}", in_quotes(type), fmt::join(types, ", "), did_you_mean(type, types)));
+      } else if (!json.is_string() || !contains(dimension.values, json.template get<std::string>())) {
+        reader_.wrong(item, fmt::format("one of {}", fmt::join(dimension.values, ", ")));
+      } else {
+        dimension.default_by_dtype[type] = json.template get<std::string>();
+      }
+    }
+    for (const std::string& type : types) {
+      if (node.find(type) == nullptr) reader_.problem(node.path, fmt::format("found no default for {}, expected one for each data type", type));
+    }
   }
 
   std::optional<DType> check_dtype(const SpecNode& node, const std::string& text) {
@@ -241,7 +274,8 @@ class SpecParser {
     for (const Dimension& dimension : spec_.dimensions) if (nameable_.count(dimension.name) != 0) add(dimension.name, kSizes);
     for (const Parameter& parameter : spec_.parameters) if (nameable_.count(parameter.name) != 0) add(parameter.name, kParameters);
     for (std::size_t i = 0; i < spec_names::kFixed.size(); ++i) {
-      const unsigned uses = i == spec_names::kType ? kSizes : i == spec_names::kNative ? kNative : i < spec_names::kEps ? kDevice : kTolerance;
+      const unsigned uses = i == spec_names::kType ? kSizes : i == spec_names::kNative ? kNative : i < spec_names::kEps ? kDevice
+                            : i == spec_names::kIteration ? kIteration : kTolerance;
       add(std::string(spec_names::kFixed[i]), uses);
     }
   }
@@ -355,9 +389,30 @@ class SpecParser {
   void read_launch(const SpecNode& root) {
     if (root.find("launch") == nullptr) return;
     const SpecNode node = root.at("launch");
+    if (!node.json.is_array()) return read_one_launch(node);
+    if (node.json.empty()) return reader_.wrong_empty(node);
+    for (std::size_t i = 0; i < node.json.size(); ++i) read_one_launch(node.at(i));
+  }
+
+  void read_one_launch(const SpecNode& node) {
     if (!reader_.object(node, spec_object("launch"))) return;
-    read_extents(node, spec_.launch, kLaunchUses);
-    spec_.launch.static_shared_bytes = optional_expression(node, "static_shared_bytes", kLaunchUses);
+    Launch launch;
+    launch.entry = node.find("entry") == nullptr ? spec_.entry : read_entry(node);
+    launch.instantiate = spec_.instantiate;
+    if (node.find("instantiate") != nullptr) {
+      const SpecNode list = node.at("instantiate");
+      if (spec_.macros) {
+        reader_.problem(list.path, "found \"instantiate\" of a launch, expected none: the kernel takes its parameters as macros");
+      } else if (!list.json.is_array()) {
+        reader_.wrong(list, "an array of template arguments (T, parameters, dimensions)");
+      } else {
+        launch.instantiate = read_names(list, true);
+      }
+    }
+    launch.repeat = optional_expression(node, "repeat", kLaunchUses);
+    read_extents(node, launch, kLaunchUses);
+    launch.static_shared_bytes = optional_expression(node, "static_shared_bytes", kLaunchUses);
+    spec_.launches.push_back(std::move(launch));
   }
 
   void read_extents(const SpecNode& node, Launch& launch, unsigned uses) {
@@ -379,8 +434,7 @@ class SpecParser {
     const SpecNode list = root.at("arguments");
     if (!reader_.array(list, "an array of arguments")) return;
     for (std::size_t i = 0; i < list.json.size(); ++i) read_argument(list.at(i));
-    const auto is_written = [](const Argument& argument) { return argument.pointer && argument.access != Argument::Access::in; };
-    if (std::none_of(spec_.arguments.begin(), spec_.arguments.end(), is_written)) {
+    if (std::none_of(spec_.arguments.begin(), spec_.arguments.end(), [](const Argument& argument) { return argument.is_result(); })) {
       reader_.problem(list.path, "found no argument with access \"out\" or \"inout\", expected at least one: there would be no result to verify");
     }
   }
@@ -400,11 +454,12 @@ class SpecParser {
     }
     if (node.find("type") != nullptr) read_type(node.at("type"), argument);
     if (argument.pointer) {
-      argument.count = optional_expression(node, "count", kSizes);
+      const bool workspace = node.find("access") != nullptr && node.at("access").json == "workspace";
+      argument.count = optional_expression(node, "count", workspace ? kLaunchUses : kSizes);
       read_access(node, argument);
     } else {
       const bool real = argument.dtype ? is_floating(*argument.dtype) : floating_type();
-      argument.value = optional_expression(node, "value", kSizes, real ? Mode::real : Mode::integer);
+      argument.value = optional_expression(node, "value", kSizes | kParameters | kIteration, real ? Mode::real : Mode::integer);
     }
     spec_.arguments.push_back(std::move(argument));
   }
@@ -426,9 +481,11 @@ class SpecParser {
     if (access.json == "in") argument.access = Access::in;
     else if (access.json == "out") argument.access = Access::out;
     else if (access.json == "inout") argument.access = Access::inout;
-    else return reader_.wrong(access, "\"in\", \"out\" or \"inout\"");
+    else if (access.json == "workspace") argument.access = Access::workspace;
+    else return reader_.wrong(access, "\"in\", \"out\", \"inout\" or \"workspace\"");
     const bool has_fill = node.find("fill") != nullptr;
     const std::vector<DType> types = argument.dtype ? std::vector{*argument.dtype} : type_values();
+    if (argument.access == Access::workspace) return read_workspace(node, argument);
     if (argument.access == Access::out) {
       for (const char* key : {"fill", "special"}) {
         if (node.find(key) != nullptr) reader_.problem(node.at(key).path, fmt::format("found a {} for an output, expected none: outputs are poisoned before every run", key));
@@ -443,6 +500,17 @@ class SpecParser {
       if (!fault.empty()) reader_.wrong(node.at("fill"), fault);
     }
     if (node.find("special") != nullptr) read_special(reader_, node.at("special"), types, argument.fill);
+  }
+
+  // Scratch memory holds garbage at first, or zeros.
+  void read_workspace(const SpecNode& node, Argument& argument) {
+    if (node.find("special") != nullptr) {
+      reader_.problem(node.at("special").path, "found special values for a workspace, expected none: it is no input");
+    }
+    if (node.find("fill") == nullptr) return;
+    if (node.at("fill").json != "zero") return reader_.wrong(node.at("fill"), "\"zero\", or no fill: a workspace is zeroed, or holds garbage");
+    argument.fill.kind = Fill::Kind::zero;
+    argument.fill.text = "zero";
   }
 
   std::vector<DType> type_values() const {
@@ -481,7 +549,7 @@ class SpecParser {
     std::vector<DType> types;
     const auto add = [&](DType type) { if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type); };
     for (const Argument& argument : spec_.arguments) {
-      if (!argument.pointer || argument.access == Argument::Access::in) continue;
+      if (!argument.is_result()) continue;
       if (argument.dtype) add(*argument.dtype);
       else for (const DType type : type_values()) add(type);
     }
@@ -579,6 +647,7 @@ class SpecParser {
   SpecReader reader_;
   KernelSpec spec_;
   std::set<std::string> nameable_;
+  std::vector<std::pair<std::string, SpecNode>> defaults_by_dtype_;  // dimensions with the default as written
   std::vector<unsigned> uses_;  // by slot
 };
 

@@ -91,7 +91,7 @@ class ShapeReader {
     std::vector<std::string> missing;
     for (const Dimension& dimension : spec_.dimensions) {
       if (const Value* given = given_.find(dimension.name)) problem.set(dimension.name, *given);
-      else if (dimension.categorical || allow_defaults) problem.set(dimension.name, dimension.default_value);
+      else if (dimension.categorical || allow_defaults) problem.set(dimension.name, spec_.default_of(dimension, given_));
       else if (std::find(faulty_.begin(), faulty_.end(), dimension.name) == faulty_.end()) missing.push_back(dimension.name);
     }
     if (!missing.empty()) {

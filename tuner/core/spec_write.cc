@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/spec.h"
+#include "core/spec_baseline.h"
 #include "core/spec_fill.h"
 
 namespace tunebook {
@@ -21,17 +22,28 @@ ordered_json write_extents(const std::array<Expression, 3>& extents) {
   return list;
 }
 
-void put_launch(ordered_json& object, const Launch& launch) {
+void put_shape(ordered_json& object, const Launch& launch) {
   object["block"] = write_extents(launch.block);
   object["grid"] = write_extents(launch.grid);
   put(object, "shared_bytes", launch.shared_bytes);
   put(object, "static_shared_bytes", launch.static_shared_bytes);
 }
 
+// One launch is an object, several are an array; what is the kernel's own is not repeated.
+ordered_json write_launch(const KernelSpec& spec, const Launch& launch) {
+  ordered_json object = ordered_json::object();
+  if (launch.entry != spec.entry) object["entry"] = launch.entry;
+  if (launch.instantiate != spec.instantiate) object["instantiate"] = launch.instantiate;
+  put(object, "repeat", launch.repeat);
+  put_shape(object, launch);
+  return object;
+}
+
 ordered_json write_dimension(const Dimension& dimension) {
   ordered_json object = ordered_json::object();
   if (dimension.categorical) object["values"] = dimension.values;
-  object["default"] = ordered_json(to_json_value(dimension.default_value));
+  if (dimension.default_by_dtype.empty()) object["default"] = ordered_json(to_json_value(dimension.default_value));
+  else object["default"] = dimension.default_by_dtype;
   if (!dimension.categorical) object["verify"] = dimension.verify;
   if (!dimension.help.empty()) object["help"] = dimension.help;
   return object;
@@ -53,7 +65,7 @@ ordered_json write_argument(const Argument& argument) {
     return object;
   }
   put(object, "count", argument.count);
-  static constexpr const char* kAccess[] = {"in", "out", "inout"};
+  static constexpr const char* kAccess[] = {"in", "out", "inout", "workspace"};
   object["access"] = kAccess[static_cast<int>(argument.access)];
   if (argument.fill.kind != Fill::Kind::none) object["fill"] = argument.fill.text;
   for (const auto& [name, bit] : special_names()) if ((argument.fill.special & bit) != 0) object["special"].push_back(name);
@@ -80,14 +92,16 @@ ordered_json KernelSpec::to_json() const {
   ordered_json& named = json["presets"] = ordered_json::object();
   for (const auto& [preset_name, preset] : presets) named[preset_name] = preset.to_json();
 
-  put_launch(json["launch"] = ordered_json::object(), launch);
+  ordered_json list_of_launches = ordered_json::array();
+  for (const Launch& launch : launches) list_of_launches.push_back(write_launch(*this, launch));
+  json["launch"] = list_of_launches.size() == 1 ? list_of_launches.front() : list_of_launches;
   ordered_json& list = json["arguments"] = ordered_json::array();
   for (const Argument& argument : arguments) list.push_back(write_argument(argument));
 
   ordered_json& independent = json["reference"] = {{"source", reference.source}, {"entry", reference.entry}};
   independent["instantiate"] = ordered_json::array();
   if (reference.instantiate_type) independent["instantiate"].push_back("T");
-  put_launch(independent, reference.launch);
+  put_shape(independent, reference.launch);
 
   ordered_json& bounds = json["tolerance"] = ordered_json::object();
   for (const auto& [type, bound] : tolerance) {
@@ -100,6 +114,7 @@ ordered_json KernelSpec::to_json() const {
   put(json, "cpu", cpu);
   put(json, "nondeterministic", nondeterministic);
   put(json, "restore", restore);
+  if (!baseline.empty()) json["baseline"] = write_baseline(baseline);
   return json;
 }
 

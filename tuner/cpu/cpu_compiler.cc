@@ -32,6 +32,8 @@ namespace fs = std::filesystem;
 
 // Part of every cache key: raise it whenever the rewriter or the options change what is compiled.
 constexpr std::string_view kCodeVersion = "cpu-1";
+// Kernels compiled with this option are looked at, not timed: they end with a fault where an access is not aligned to its type.
+constexpr std::string_view kAlignmentOption = "-fsanitize=alignment";
 constexpr std::size_t kMaxMessageBytes = 16384;
 constexpr std::string_view kUnitFile = "tunebook_unit.cc";
 
@@ -120,23 +122,38 @@ bool mentions(const SourceText& source, std::string_view word) {
                      [&](const auto& header) { return header.second.find(word) != std::string::npos; });
 }
 
+std::string other_symbol(std::size_t i) { return fmt::format("{}_{}", kCpuEntrySymbol, i + 1); }
+
 // The unit that is compiled. Device headers come before the kernel's macros, which could be called anything (T, N).
 std::string unit_text(const CompileRequest& request) {
   std::string unit = "#include \"tunebook_cpu.h\"\n";
+  const std::vector<std::string>& options = request.instantiation.options;
+  if (std::find(options.begin(), options.end(), kAlignmentOption) != options.end()) unit += "#include \"tunebook_cpu/alignment.h\"\n";
   for (const char* header : {"cuda_fp16.h", "cuda_bf16.h"}) {
     if (mentions(request.source, header)) unit += fmt::format("#include \"{}\"\n", header);
   }
   for (const auto& [name, value] : request.instantiation.defines) unit += fmt::format("#define {} {}\n", name, one_line(value));
   unit += fmt::format("#include \"{}\"\n", request.source.file);
-  unit += fmt::format(
-      "#line 1 \"instantiation of {}\"\n"
-      "extern \"C\" __attribute__((visibility(\"default\"))) void {}(void** arguments) {{ ::tunebook_cpu::invoke(&{}, arguments); }}\n",
-      request.instantiation.entry, kCpuEntrySymbol, one_line(request.instantiation.name_expression));
+  const auto add_entry = [&unit](const KernelName& name, const std::string& symbol) {
+    unit += fmt::format(
+        "#line 1 \"instantiation of {}\"\n"
+        "extern \"C\" __attribute__((visibility(\"default\"))) void {}(void** arguments) {{ ::tunebook_cpu::invoke(&{}, arguments); }}\n",
+        name.entry, symbol, one_line(name.expression));
+  };
+  add_entry({request.instantiation.entry, request.instantiation.name_expression}, kCpuEntrySymbol);
+  const std::vector<KernelName>& others = request.instantiation.others;
+  for (std::size_t i = 0; i < others.size(); ++i) add_entry(others[i], other_symbol(i));
   return unit;
 }
 
-// Of a kernel's compile options those that mean something here: macros, the language standard and the sanitizer.
-std::vector<std::string> kernel_options(const std::vector<std::string>& options) {
+// A load stays where the source has it, in front of the check that it should come behind.
+std::vector<std::string> alignment_options(bool is_clang) {
+  if (is_clang) return {std::string(kAlignmentOption), "-O1", "-mllvm", "-instcombine-code-sinking=false"};
+  return {std::string(kAlignmentOption), "-O1", "-fno-tree-sink"};
+}
+
+// Of a kernel's compile options those that mean something here: macros, the language standard and the sanitizers.
+std::vector<std::string> kernel_options(const std::vector<std::string>& options, bool is_clang) {
   std::vector<std::string> kept;
   std::string standard = "c++20";  // as for the cuda device
   for (const std::string& option : options) {
@@ -144,6 +161,9 @@ std::vector<std::string> kernel_options(const std::vector<std::string>& options)
     if (text.starts_with("-D") || text.starts_with("-U")) kept.push_back(option);
     // With names of variables and lines in its reports.
     if (text == kAsanOption) kept.insert(kept.end(), {option, "-g1", "-fno-omit-frame-pointer"});
+    if (text == kAlignmentOption) {
+      for (std::string& further : alignment_options(is_clang)) kept.push_back(std::move(further));
+    }
     for (const std::string_view prefix : {std::string_view("--std="), std::string_view("-std=")}) {
       if (text.starts_with(prefix)) standard = text.substr(prefix.size());
     }
@@ -258,8 +278,9 @@ std::string CpuCompiler::cache_key(const CompileRequest& request) const {
   hash.add(request.source.file).add(request.source.text);
   for (const auto& [name, text] : request.source.headers) hash.add(name).add(text);
   hash.add(request.instantiation.entry).add(request.instantiation.name_expression);
+  for (const KernelName& other : request.instantiation.others) hash.add("kernel").add(other.entry).add(other.expression);
   for (const auto& [name, value] : request.instantiation.defines) hash.add(name).add(value);
-  hash.add(joined(kernel_options(request.instantiation.options)));
+  hash.add(joined(kernel_options(request.instantiation.options, compiler_.is_clang)));
   return hash.hex();
 }
 
@@ -268,7 +289,8 @@ CompileReply CpuCompiler::compile(const CompileRequest& request) {
   CompileReply reply;
   reply.id = request.id;
   reply.symbol = kCpuEntrySymbol;
-  const std::vector<std::string> own = kernel_options(request.instantiation.options);
+  for (std::size_t i = 0; i < request.instantiation.others.size(); ++i) reply.other_symbols.push_back(other_symbol(i));
+  const std::vector<std::string> own = kernel_options(request.instantiation.options, compiler_.is_clang);
   std::vector<std::string> options = compiler_.options();
   options.insert(options.end(), own.begin(), own.end());
   reply.options = joined(options);

@@ -112,9 +112,10 @@ CpuRunner::Candidate CpuRunner::load(const ProblemLaunch& launch) {
   candidate.problem = &find_problem(launch.problem);
   candidate.nondeterministic = launch.nondeterministic;
   candidate.restore = launch.restore;
+  candidate.workspaces = launch.workspaces;
   for (const KernelLaunch& kernel : launch.launches) {
     try {
-      candidate.launches.push_back({KernelLibrary(kernel.artifact, kernel.symbol), kernel.shape});
+      candidate.launches.push_back({KernelLibrary(kernel.artifact, kernel.symbol), kernel.shape, kernel.scalars});
     } catch (const std::runtime_error& problem) {
       throw Rejected({Outcome::launch_error, fmt::format("the kernel cannot be loaded: {}", problem.what())});
     }
@@ -128,21 +129,25 @@ CpuRunner::Candidate CpuRunner::load(const ProblemLaunch& launch) {
 Resources CpuRunner::resources_of(const Candidate& candidate) const {
   Resources resources;
   resources.max_threads_per_block = device_.limits.max_threads_per_block;
-  if (candidate.launches.empty()) return resources;
-  const Loaded& first = candidate.launches.front();
-  resources.shared_static_bytes = static_cast<std::int64_t>(first.library.static_shared_bytes());
-  resources.shared_dynamic_bytes = first.shape.shared_bytes;
-  resources.blocks_per_sm = achievable_blocks_per_sm(device_.limits, resources, first.shape.threads());
-  return resources;
+  std::optional<Resources> needed;
+  for (const Loaded& loaded : candidate.launches) {
+    Resources one = resources;
+    one.shared_static_bytes = static_cast<std::int64_t>(loaded.library.static_shared_bytes());
+    one.shared_dynamic_bytes = loaded.shape.shared_bytes;
+    one.blocks_per_sm = achievable_blocks_per_sm(device_.limits, one, loaded.shape.threads());
+    needed = needed ? most_needed(*needed, one) : one;
+  }
+  return needed.value_or(resources);
 }
 
 // Returns microseconds.
 double CpuRunner::launch_once(Candidate& candidate, std::optional<std::uint8_t> shared_poison) {
+  if (candidate.copy) return candidate.copy->run(threads_);
   double total_us = 0;
   for (Loaded& loaded : candidate.launches) {
     GridLaunch launch;
     launch.entry = loaded.library.entry();
-    launch.arguments = candidate.problem->arguments();
+    launch.arguments = candidate.problem->arguments(loaded.scalars);
     launch.shape = loaded.shape;
     launch.static_shared = loaded.library.static_shared_ranges();
     launch.shared_poison = shared_poison;
@@ -170,6 +175,7 @@ void CpuRunner::prepare_problem(const ProblemSetup& setup, const StageCallback& 
   launch.launches = {setup.reference};
   Candidate reference = load(launch);
   problem.prepare(kPoison[0]);
+  problem.make_workspaces({}, kPoison[0]);
   stage("reference " + setup.display);
   launch_once(reference, kPoison[0]);
   problem.keep_expected();
@@ -195,6 +201,7 @@ void CpuRunner::verify(Candidate& candidate, Verification& verification, std::sp
   ProblemBuffers& problem = *candidate.problem;
   for (std::size_t round = 0; round < poisons.size(); ++round) {
     problem.prepare(poisons[round]);
+    problem.make_workspaces(candidate.workspaces, poisons[round]);
     launch_once(candidate, poisons[round]);
     if (const auto rejection = problem.check(verification.max_error)) {
       // It may have written to the buffers of any problem; the next candidate must not be blamed for it.
@@ -231,6 +238,7 @@ Timing CpuRunner::time(Candidate& candidate, const TimingPlan& plan, bool warm, 
   timing.method = timing_method("cpu", plan.cache);
   if (!warm) {
     candidate.problem->restore_changed_inputs();
+    candidate.problem->make_workspaces(candidate.workspaces, kPoison[0]);
     launch_once(candidate);
   }
   std::vector<double>& samples = timing.samples_us;
@@ -282,15 +290,38 @@ RunReply CpuRunner::run(const RunRequest& request, const StageCallback& stage) {
   return reply;
 }
 
+BaselineReport CpuRunner::load_baseline(const BaselineLaunch& launch, Candidate& candidate) {
+  if (launch.operation != "copy") {
+    return {BaselineState::unavailable, "", fmt::format("the cpu device has no library for the baseline {}", launch.operation)};
+  }
+  try {
+    candidate.copy.emplace(launch, *candidate.problem);
+  } catch (const std::runtime_error& problem) {
+    return {BaselineState::failed, "memcpy", problem.what()};
+  }
+  return {BaselineState::ok, "memcpy", "by all threads"};
+}
+
 InterleaveReply CpuRunner::interleave(const InterleaveRequest& request, const StageCallback& stage) {
   const auto started = Clock::now();
   InterleaveReply reply;
   reply.id = request.id;
   guarded(reply, [&] {
     std::vector<Candidate> candidates;
-    for (const ProblemLaunch& launch : request.candidates) {
+    // All candidates work in the same workspaces in turn, and leave zero where it was.
+    std::vector<WorkspaceSize> workspaces;
+    for (const ProblemLaunch& launch : request.candidates) enlarge(workspaces, launch.workspaces);
+    for (const ProblemLaunch& launch : request.candidates) find_problem(launch.problem).make_workspaces(workspaces, kPoison[0]);
+    std::vector<std::size_t> places;  // of the candidates in the request: a baseline that is not there is not timed
+    for (std::size_t i = 0; i < request.candidates.size(); ++i) {
       stage("load");
-      candidates.push_back(load(launch));
+      Candidate candidate = load(request.candidates[i]);
+      if (const auto& baseline = request.candidates[i].baseline) {
+        reply.baseline = load_baseline(*baseline, candidate);
+        if (reply.baseline->state != BaselineState::ok) continue;
+      }
+      candidates.push_back(std::move(candidate));
+      places.push_back(i);
       stage("time");
       candidates.back().problem->restore_changed_inputs();
       launch_once(candidates.back());
@@ -304,11 +335,12 @@ InterleaveReply CpuRunner::interleave(const InterleaveRequest& request, const St
         timings[which].samples_us.push_back(timed_sample(candidates[which], request.cache));
       }
     }
-    for (Timing& timing : timings) {
-      timing.method = timing_method("cpu", request.cache);
-      timing.seconds = seconds_since(started);
+    reply.timings.resize(request.candidates.size());
+    for (std::size_t i = 0; i < timings.size(); ++i) {
+      timings[i].method = timing_method("cpu", request.cache);
+      timings[i].seconds = seconds_since(started);
+      reply.timings[places[i]] = std::move(timings[i]);
     }
-    reply.timings = std::move(timings);
   });
   return reply;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cpu/cache_flush.h"
+#include "cpu/copy_baseline.h"
 #include "cpu/kernel_library.h"
 #include "cpu/problem_buffers.h"
 #include "cpu/worker_threads.h"
@@ -34,13 +35,16 @@ class CpuRunner : public RunnerBackend {
   struct Loaded {
     KernelLibrary library;
     LaunchShape shape;
+    std::vector<ScalarValue> scalars;
   };
   // The kernels of one configuration on one problem.
   struct Candidate {
     ProblemBuffers* problem = nullptr;
     std::vector<Loaded> launches;
+    std::vector<WorkspaceSize> workspaces;
     bool nondeterministic = false;
     bool restore = false;
+    std::optional<CopyBaseline> copy = std::nullopt;  // instead of launches
   };
 
   // Throw Rejected for what ends the trial.
@@ -48,6 +52,8 @@ class CpuRunner : public RunnerBackend {
   ProblemBuffers& find_problem(std::int64_t id);
   double launch_once(Candidate& candidate, std::optional<std::uint8_t> shared_poison = std::nullopt);
   double timed_sample(Candidate& candidate, CacheMode cache);
+  // Makes the candidate a baseline if there is one for this device.
+  static BaselineReport load_baseline(const BaselineLaunch& launch, Candidate& candidate);
   void prepare_problem(const ProblemSetup& setup, const StageCallback& stage);
   // Runs that start from different garbage must all be right, and equal. One run for each of `poisons`, which are one or two.
   void verify(Candidate& candidate, Verification& verification, std::span<const std::uint8_t> poisons);

@@ -1,5 +1,6 @@
 #include "cpu/kernel_library.h"
 
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -19,30 +20,48 @@ thread_local std::size_t t_reserved_bytes = 0;
 thread_local std::vector<SharedRange> t_reserved;
 thread_local std::size_t t_laid_out_bytes = 0;  // with the gaps
 
+// Initialisers run, and tell what they reserve, at the first loading only: kernels of one file share what that gave.
+std::map<std::string, std::weak_ptr<const OpenLibrary>>& open_libraries() {
+  static thread_local std::map<std::string, std::weak_ptr<const OpenLibrary>> libraries;
+  return libraries;
+}
+
 }  // namespace
 
-KernelLibrary::KernelLibrary(const std::string& path, const std::string& symbol) {
-  t_reserved_bytes = t_laid_out_bytes = 0;
-  t_reserved.clear();
-  handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle_ == nullptr) throw std::runtime_error(::dlerror());
-  static_shared_bytes_ = t_reserved_bytes;
-  static_shared_ranges_ = std::move(t_reserved);
-  if (!sanitizing()) static_shared_ranges_ = {{0, static_shared_bytes_}};
-  entry_ = reinterpret_cast<KernelEntry>(::dlsym(handle_, symbol.c_str()));
-  if (entry_ == nullptr) {
-    ::dlclose(handle_);
-    throw std::runtime_error(path + " has no symbol " + symbol);
+// A shared object in this process.
+class OpenLibrary {
+ public:
+  explicit OpenLibrary(const std::string& path) {
+    t_reserved_bytes = t_laid_out_bytes = 0;
+    t_reserved.clear();
+    handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_ == nullptr) throw std::runtime_error(::dlerror());
+    static_shared_bytes = t_reserved_bytes;
+    static_shared_ranges = std::move(t_reserved);
+    if (!sanitizing()) static_shared_ranges = {{0, static_shared_bytes}};
   }
+  ~OpenLibrary() { ::dlclose(handle_); }
+  OpenLibrary(const OpenLibrary&) = delete;
+  OpenLibrary& operator=(const OpenLibrary&) = delete;
+  void* find(const std::string& symbol) const { return ::dlsym(handle_, symbol.c_str()); }
+
+  std::size_t static_shared_bytes = 0;  // of all its kernels together
+  std::vector<SharedRange> static_shared_ranges;
+
+ private:
+  void* handle_ = nullptr;
+};
+
+KernelLibrary::KernelLibrary(const std::string& path, const std::string& symbol) {
+  std::weak_ptr<const OpenLibrary>& known = open_libraries()[path];
+  library_ = known.lock();
+  if (library_ == nullptr) known = library_ = std::make_shared<const OpenLibrary>(path);
+  entry_ = reinterpret_cast<KernelEntry>(library_->find(symbol));
+  if (entry_ == nullptr) throw std::runtime_error(path + " has no symbol " + symbol);
 }
 
-KernelLibrary::~KernelLibrary() {
-  if (handle_ != nullptr) ::dlclose(handle_);
-}
-
-KernelLibrary::KernelLibrary(KernelLibrary&& other) noexcept
-    : handle_(std::exchange(other.handle_, nullptr)), entry_(other.entry_), static_shared_bytes_(other.static_shared_bytes_),
-      static_shared_ranges_(std::move(other.static_shared_ranges_)) {}
+std::size_t KernelLibrary::static_shared_bytes() const { return library_->static_shared_bytes; }
+const std::vector<SharedRange>& KernelLibrary::static_shared_ranges() const { return library_->static_shared_ranges; }
 
 }  // namespace tunebook
 

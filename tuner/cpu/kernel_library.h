@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,25 +9,23 @@
 
 namespace tunebook {
 
-// A compiled kernel, loaded. Loading runs its static initialisers.
+class OpenLibrary;
+
+// A compiled kernel, loaded. Loading runs its static initialisers. For one thread.
 class KernelLibrary {
  public:
   // Throws std::runtime_error with the loader's words.
   KernelLibrary(const std::string& path, const std::string& symbol);
-  ~KernelLibrary();
-  KernelLibrary(KernelLibrary&& other) noexcept;
-  KernelLibrary& operator=(KernelLibrary&&) = delete;
 
   KernelEntry entry() const { return entry_; }
-  std::size_t static_shared_bytes() const { return static_shared_bytes_; }
-  // Where its static shared memory lies. One piece, but in a worker that sanitizes: there each declaration, with gaps between.
-  const std::vector<SharedRange>& static_shared_ranges() const { return static_shared_ranges_; }
+  // Of all kernels of its file together.
+  std::size_t static_shared_bytes() const;
+  // Where the static shared memory lies. One piece, but in a worker that sanitizes: there each declaration, with gaps between.
+  const std::vector<SharedRange>& static_shared_ranges() const;
 
  private:
-  void* handle_ = nullptr;
+  std::shared_ptr<const OpenLibrary> library_;
   KernelEntry entry_ = nullptr;
-  std::size_t static_shared_bytes_ = 0;
-  std::vector<SharedRange> static_shared_ranges_;
 };
 
 }  // namespace tunebook

@@ -18,10 +18,6 @@ constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;
 
 using Access = Argument::Access;
 
-void store_integer(DType type, std::int64_t value, void* bytes) {
-  std::memcpy(bytes, &value, dtype_size(type));  // little-endian: the low bytes
-}
-
 }  // namespace
 
 ProblemBuffers::ProblemBuffers(const ProblemSetup& setup, WorkerThreads& threads) : setup_(setup), threads_(threads) {
@@ -30,18 +26,15 @@ ProblemBuffers::ProblemBuffers(const ProblemSetup& setup, WorkerThreads& threads
     const ArgumentSetup& argument = setup_.arguments[i];
     Slot& slot = slots_[i];
     if (!argument.pointer) {
-      if (is_floating(argument.dtype)) {
-        store_from_double(argument.dtype, argument.real, slot.scalar);
-      } else {
-        store_integer(argument.dtype, argument.integer, slot.scalar);
-      }
+      store_scalar(argument.dtype, argument.integer, argument.real, slot.scalar);
       pointers_.push_back(slot.scalar);
       continue;
     }
     const std::size_t bytes = static_cast<std::size_t>(argument.count) * dtype_size(argument.dtype);
+    slot.count = argument.count;
     slot.pointer = slot.buffer.emplace(bytes).data();
     pointers_.push_back(&slot.pointer);
-    if (argument.access != Access::out) {
+    if (argument.access == Access::in || argument.access == Access::inout) {
       fill(argument, slot.pointer);
       slot.original.resize(bytes);
       copy(slot.original.data(), slot.pointer, bytes);
@@ -75,7 +68,53 @@ void ProblemBuffers::copy(void* to, const void* from, std::size_t bytes) {
 }
 
 bool ProblemBuffers::is_output(std::size_t i) const {
-  return setup_.arguments[i].pointer && setup_.arguments[i].access != Access::in;
+  return setup_.arguments[i].pointer && setup_.arguments[i].access != Access::in && !is_workspace(i);
+}
+
+bool ProblemBuffers::is_workspace(std::size_t i) const {
+  return setup_.arguments[i].pointer && setup_.arguments[i].access == Access::workspace;
+}
+
+void** ProblemBuffers::arguments(const std::vector<ScalarValue>& scalars) {
+  launch_pointers_ = pointers_;
+  for (const ScalarValue& scalar : scalars) {
+    const auto i = static_cast<std::size_t>(scalar.argument);
+    store_scalar(setup_.arguments.at(i).dtype, scalar.integer, scalar.real, slots_[i].launch_scalar);
+    launch_pointers_[i] = slots_[i].launch_scalar;
+  }
+  return launch_pointers_.data();
+}
+
+void ProblemBuffers::make_workspaces(const std::vector<WorkspaceSize>& sizes, std::uint8_t poison) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (!is_workspace(i)) continue;
+    const ArgumentSetup& argument = setup_.arguments[i];
+    Slot& slot = slots_[i];
+    const auto given = std::find_if(sizes.begin(), sizes.end(), [&](const WorkspaceSize& size) { return std::cmp_equal(size.argument, i); });
+    const std::int64_t count = given == sizes.end() ? argument.count : given->count;
+    if (count != slot.count) {
+      slot.count = count;
+      slot.buffer.reset();  // the old one first: both may not fit
+      slot.pointer = slot.buffer.emplace(static_cast<std::size_t>(count) * dtype_size(argument.dtype)).data();
+    }
+    const int value = argument.fill.kind == Fill::Kind::zero ? 0 : poison;
+    threads_.parallel_for(static_cast<std::int64_t>(slot.buffer->bytes()), kPieceBytes, [&](std::int64_t begin, std::int64_t end) {
+      std::memset(static_cast<char*>(slot.pointer) + begin, value, static_cast<std::size_t>(end - begin));
+    });
+  }
+}
+
+// What starts at zero must be zero for the next launch.
+std::optional<Rejection> ProblemBuffers::check_workspace(std::size_t i) const {
+  const ArgumentSetup& argument = setup_.arguments[i];
+  if (argument.fill.kind != Fill::Kind::zero) return std::nullopt;
+  const auto* const bytes = static_cast<const unsigned char*>(slots_[i].pointer);
+  const auto* const end = bytes + slots_[i].buffer->bytes();
+  const auto* const dirty = std::find_if(bytes, end, [](unsigned char byte) { return byte != 0; });
+  if (dirty == end) return std::nullopt;
+  const std::int64_t index = (dirty - bytes) / static_cast<std::ptrdiff_t>(dtype_size(argument.dtype));
+  return Rejection{Outcome::wrong_result, fmt::format("{} of the workspace is left at {}, expected zero again after the last launch",
+                                                      element(i, index), element_text(argument.dtype, slots_[i].pointer, index))};
 }
 
 void ProblemBuffers::prepare(std::uint8_t poison) {
@@ -106,6 +145,7 @@ void ProblemBuffers::repair() {
   for (Slot& slot : slots_) {
     if (!slot.buffer) continue;
     slot.buffer->repair();
+    if (slot.original.empty()) continue;
     copy(slot.buffer->data(), slot.original.data(), slot.original.size());
   }
 }
@@ -139,6 +179,10 @@ std::optional<Rejection> ProblemBuffers::check(double& max_error) {
       return Rejection{Outcome::wrong_result,
                        fmt::format("{}: memory outside buffer '{}' was overwritten at byte {} (the buffer has {} bytes)",
                                    setup_.display, argument.name, *offset, slot.buffer->bytes())};
+    }
+    if (is_workspace(i)) {
+      if (auto dirty = check_workspace(i)) return dirty;
+      continue;
     }
     const bool output = is_output(i);
     const void* const expected = output ? slot.expected.data() : slot.original.data();

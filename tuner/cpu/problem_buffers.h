@@ -25,7 +25,11 @@ class ProblemBuffers {
   ProblemBuffers(const ProblemSetup& setup, WorkerThreads& threads);
 
   const ProblemSetup& setup() const { return setup_; }
-  void** arguments() { return pointers_.data(); }
+  // For one launch, with its own values of some scalars. Valid until the next call.
+  void** arguments(const std::vector<ScalarValue>& scalars = {});
+
+  // Workspaces of these sizes (the others as large as for the reference), zero where that is declared, else filled with garbage.
+  void make_workspaces(const std::vector<WorkspaceSize>& sizes, std::uint8_t poison);
 
   // Outputs filled with `poison`, inputs that a kernel may change as they were at first.
   void prepare(std::uint8_t poison);
@@ -56,10 +60,14 @@ class ProblemBuffers {
     Bytes expected;                       // out, inout
     Bytes first_run;                      // out, inout
     void* pointer = nullptr;
+    std::int64_t count = 0;               // pointers: elements; a workspace's change
     alignas(16) unsigned char scalar[16] = {};
+    alignas(16) unsigned char launch_scalar[16] = {};  // for one launch
   };
 
   void fill(const ArgumentSetup& argument, void* data);
+  bool is_workspace(std::size_t i) const;
+  std::optional<Rejection> check_workspace(std::size_t i) const;
   void copy(void* to, const void* from, std::size_t bytes);
   bool is_output(std::size_t i) const;
   std::string element(std::size_t i, std::int64_t index) const;
@@ -69,6 +77,7 @@ class ProblemBuffers {
   WorkerThreads& threads_;
   std::vector<Slot> slots_;
   std::vector<void*> pointers_;
+  std::vector<void*> launch_pointers_;
   std::uint8_t poison_ = 0;  // what outputs were filled with last
 };
 

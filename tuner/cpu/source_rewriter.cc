@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "cpu/cuda_tokens.h"
+#include "core/cuda_tokens.h"
 
 namespace tunebook {
 namespace {

@@ -1,5 +1,7 @@
 #include "cuda/calibration_kernels.h"
 
+#include <algorithm>
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -48,6 +50,28 @@ void launch_transfer(const TransferShape& shape, uint4* buffer, std::uint64_t co
     transfer_kernel<transfer, 4><<<blocks, threads, 0, stream>>>(buffer, count, sink);
   } else {
     transfer_kernel<transfer, 8><<<blocks, threads, 0, stream>>>(buffer, count, sink);
+  }
+}
+
+// The first thread copies what is left behind the last whole word.
+template <int items>
+__global__ void copy_kernel(const uint4* __restrict__ source, uint4* __restrict__ target, std::uint64_t bytes) {
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * blockDim.x * items + threadIdx.x;
+  const std::uint64_t count = bytes / sizeof(uint4);
+  uint4 words[items];
+#pragma unroll
+  for (int i = 0; i < items; ++i) {
+    const std::uint64_t at = first + std::uint64_t(i) * blockDim.x;
+    if (at < count) words[i] = source[at];
+  }
+#pragma unroll
+  for (int i = 0; i < items; ++i) {
+    const std::uint64_t at = first + std::uint64_t(i) * blockDim.x;
+    if (at < count) target[at] = words[i];
+  }
+  if (first != 0) return;
+  for (std::uint64_t at = count * sizeof(uint4); at < bytes; ++at) {
+    reinterpret_cast<unsigned char*>(target)[at] = reinterpret_cast<const unsigned char*>(source)[at];
   }
 }
 
@@ -237,6 +261,21 @@ double launch_mma(double flops, std::uint64_t* sink, cudaStream_t stream) {
 }
 
 }  // namespace
+
+void queue_copy(const TransferShape& shape, const void* source, void* target, std::uint64_t bytes, cudaStream_t stream) {
+  const std::uint64_t per_block = std::uint64_t(shape.threads) * shape.items * sizeof(uint4);
+  const auto blocks = static_cast<unsigned>(std::max<std::uint64_t>(1, (bytes + per_block - 1) / per_block));
+  const auto threads = static_cast<unsigned>(shape.threads);
+  const auto* from = static_cast<const uint4*>(source);
+  auto* to = static_cast<uint4*>(target);
+  if (shape.items == 1) {
+    copy_kernel<1><<<blocks, threads, 0, stream>>>(from, to, bytes);
+  } else if (shape.items == 4) {
+    copy_kernel<4><<<blocks, threads, 0, stream>>>(from, to, bytes);
+  } else {
+    copy_kernel<8><<<blocks, threads, 0, stream>>>(from, to, bytes);
+  }
+}
 
 void queue_transfer(Transfer transfer, const TransferShape& shape, void* buffer, std::uint64_t bytes, std::uint64_t* sink,
                     cudaStream_t stream) {

@@ -24,6 +24,9 @@ inline constexpr std::array<TransferShape, 5> kTransferShapes = {{{64, 1}, {256,
 void queue_transfer(Transfer transfer, const TransferShape& shape, void* buffer, std::uint64_t bytes, std::uint64_t* sink,
                     cudaStream_t stream);
 
+// Queues one launch that copies `bytes` from `source` to `target`, both 16-byte aligned, in the same way.
+void queue_copy(const TransferShape& shape, const void* source, void* target, std::uint64_t bytes, cudaStream_t stream);
+
 // The units whose peak is measured; names as in Ceiling::what.
 enum class Unit { fma_f32, fma_f64, fma_f16, mma_f16, mma_bf16, mma_tf32, mma_f64 };
 struct UnitName {

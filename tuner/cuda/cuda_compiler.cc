@@ -54,10 +54,11 @@ class NvrtcProgram {
   NvrtcProgram(const NvrtcProgram&) = delete;
   NvrtcProgram& operator=(const NvrtcProgram&) = delete;
 
-  bool compile(const std::string& name_expression, const std::vector<std::string>& options) {
+  bool compile(const Instantiation& instantiation, const std::vector<std::string>& options) {
     std::vector<const char*> pointers;
     for (const std::string& option : options) pointers.push_back(option.c_str());
-    nvrtc_.add_name_expression(program_, name_expression.c_str());
+    nvrtc_.add_name_expression(program_, instantiation.name_expression.c_str());
+    for (const KernelName& other : instantiation.others) nvrtc_.add_name_expression(program_, other.expression.c_str());
     result_ = nvrtc_.compile_program(program_, static_cast<int>(pointers.size()), pointers.data());
     return result_ == NVRTC_SUCCESS;
   }
@@ -232,6 +233,7 @@ class CudaCompiler : public CompilerBackend {
     HashBuilder hash;
     hash.add(kCacheFormat).add(identity_).add(request.source.file).add(request.source.text);
     hash.add(request.instantiation.entry).add(request.instantiation.name_expression);
+    for (const KernelName& other : request.instantiation.others) hash.add("kernel").add(other.entry).add(other.expression);
     for (const std::string& option : options) hash.add(option);
     hash.add("headers");
     for (const auto& [name, text] : request.source.headers) hash.add(name).add(text);
@@ -243,6 +245,7 @@ class CudaCompiler : public CompilerBackend {
     if (!entry) return false;
     try {
       reply.symbol = entry->metadata.at("symbol").get<std::string>();
+      reply.other_symbols = entry->metadata.value("other_symbols", std::vector<std::string>());
       reply.message = entry->metadata.at("log").get<std::string>();
       reply.resources = Resources::from_json(entry->metadata.at("resources"));
     } catch (const std::exception&) {
@@ -287,10 +290,16 @@ class CudaCompiler : public CompilerBackend {
   bool attempt(const CompileRequest& request, const std::vector<std::string>& options, const std::string& key, CompileReply& reply,
                std::string& log) {
     NvrtcProgram program(*nvrtc_, request.source);
-    const bool compiled = program.compile(request.instantiation.name_expression, options);
+    const bool compiled = program.compile(request.instantiation, options);
     log = program.log();
     if (compiled) finish(request, program, key, reply);
     return compiled;
+  }
+
+  static Resources resources_of(const std::string& cubin, const std::string& log, const std::string& symbol) {
+    Resources resources = parse_ptxas_report(log, symbol);
+    resources.code_bytes = cubin.empty() ? -1 : code_bytes(cubin, symbol);
+    return resources;
   }
 
   void finish(const CompileRequest& request, const NvrtcProgram& program, const std::string& key, CompileReply& reply) {
@@ -298,15 +307,22 @@ class CudaCompiler : public CompilerBackend {
     const std::string log = program.log();
     // Kernels that NVRTC does not take as a name expression have C linkage: their name is their symbol.
     reply.symbol = program.lowered_name(request.instantiation.name_expression).value_or(request.instantiation.entry);
-    reply.resources = parse_ptxas_report(log, reply.symbol);
-    reply.resources.code_bytes = code_bytes(cubin, reply.symbol);
-    if (cubin.empty() || reply.resources.code_bytes < 0) {
+    reply.resources = resources_of(cubin, log, reply.symbol);
+    std::string missing = reply.resources.code_bytes < 0 ? request.instantiation.name_expression : "";
+    for (const KernelName& other : request.instantiation.others) {
+      reply.other_symbols.push_back(program.lowered_name(other.expression).value_or(other.entry));
+      const Resources more = resources_of(cubin, log, reply.other_symbols.back());
+      if (more.code_bytes < 0 && missing.empty()) missing = other.expression;
+      reply.resources = most_needed(reply.resources, more);
+    }
+    if (!missing.empty()) {
       reply.outcome = Outcome::compile_error;
-      reply.message = fmt::format("the source compiles, but has no __global__ function {}", request.instantiation.name_expression);
+      reply.message = fmt::format("the source compiles, but has no __global__ function {}", missing);
       return;
     }
     reply.message = clean_log(log);
     const nlohmann::json metadata = {{"symbol", reply.symbol},
+                                     {"other_symbols", reply.other_symbols},
                                      {"log", reply.message},
                                      {"resources", reply.resources.to_json()},
                                      {"options", reply.options},

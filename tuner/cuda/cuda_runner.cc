@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "cuda/baseline_candidate.h"
 #include "cuda/calibration.h"
 #include "cuda/cuda_backend.h"
 #include "cuda/cuda_error.h"
@@ -34,15 +35,19 @@ class KernelSet {
  public:
   PreparedLaunches prepare(const ProblemLaunch& problem) {
     PreparedLaunches prepared;
+    prepared.workspaces = problem.workspaces;
+    std::optional<Resources> needed;
     for (const KernelLaunch& launch : problem.launches) {
       std::shared_ptr<LoadedKernel>& kernel = kernels_[{launch.artifact, launch.symbol}];
       if (!kernel) kernel = std::make_shared<LoadedKernel>(launch.artifact, launch.symbol);
-      prepared.push_back({kernel, launch.shape});
-      resources_ = kernel->prepare(launch.shape);
+      prepared.launches.push_back({kernel, launch.shape, launch.scalars});
+      const Resources resources = kernel->prepare(launch.shape);
+      needed = needed ? most_needed(*needed, resources) : resources;
     }
+    resources_ = needed.value_or(Resources{});
     return prepared;
   }
-  // Of the kernel prepared last.
+  // Of the launches prepared last.
   const Resources& resources() const { return resources_; }
 
  private:
@@ -127,12 +132,26 @@ class CudaRunner : public RunnerBackend {
       KernelSet kernels;
       std::vector<PreparedLaunches> launches;
       for (const ProblemLaunch& candidate : request.candidates) launches.push_back(kernels.prepare(candidate));
+      share_workspaces(request.candidates, launches);
+      std::unique_ptr<BaselineCandidate> baseline;
       std::vector<Sampler::Candidate> candidates;
+      std::vector<std::size_t> places;  // of the candidates in the request: a baseline that is not ok is not timed
       for (std::size_t i = 0; i < launches.size(); ++i) {
-        candidates.push_back({&problem(request.candidates[i].problem), &launches[i], request.candidates[i].restore});
+        const ProblemLaunch& wanted = request.candidates[i];
+        Sampler::Candidate candidate{&problem(wanted.problem), &launches[i], wanted.restore};
+        if (wanted.baseline) {
+          baseline = prepare_baseline(*wanted.baseline, *candidate.problem, request.cache, stage);
+          reply.baseline = baseline->report();
+          if (!baseline->ok()) continue;
+          candidate.baseline = [&baseline](std::int64_t set) { baseline->launch(set); };
+        }
+        candidates.push_back(std::move(candidate));
+        places.push_back(i);
       }
-      reply.timings = sampler().interleave(candidates, request.samples, request.max_seconds, request.cache, request.energy_seconds,
-                                           [&] { stage("time"); });
+      std::vector<Timing> timings = sampler().interleave(candidates, request.samples, request.max_seconds, request.cache,
+                                                         request.energy_seconds, [&] { stage("time"); });
+      reply.timings.resize(launches.size());
+      for (std::size_t i = 0; i < timings.size(); ++i) reply.timings[places[i]] = std::move(timings[i]);
     });
     return reply;
   }
@@ -170,6 +189,12 @@ class CudaRunner : public RunnerBackend {
       reply.outcome = Outcome::wrong_result;
       reply.message = error.what();
     }
+  }
+
+  void share_workspaces(const std::vector<ProblemLaunch>& candidates, const std::vector<PreparedLaunches>& launches) {
+    std::map<std::int64_t, std::vector<const PreparedLaunches*>> by_problem;
+    for (std::size_t i = 0; i < launches.size(); ++i) by_problem[candidates[i].problem].push_back(&launches[i]);
+    for (const auto& [number, all] : by_problem) problem(number).share_workspaces(all);
   }
 
   ProblemBuffers& problem(std::int64_t number) {
@@ -216,12 +241,18 @@ class CudaRunner : public RunnerBackend {
 
   void time(const RunRequest& request, const PreparedLaunches& launches, const StageCallback& stage, RunReply& reply) {
     const Sampler::Candidate candidate{&problem(request.time->problem), &launches, request.time->restore};
+    candidate.problem->share_workspaces({&launches});
     reply.timing = sampler().measure(candidate, request.timing, [&] { stage("time"); });
     if (reply.timing->abandoned) {
       reply.outcome = Outcome::abandoned;
     } else if (!request.verify.empty()) {
       verify_after_timing(*candidate.problem, launches, stage, reply);
     }
+  }
+
+  std::unique_ptr<BaselineCandidate> prepare_baseline(const BaselineLaunch& launch, ProblemBuffers& buffers, CacheMode cache,
+                                                      const StageCallback& stage) {
+    return std::make_unique<BaselineCandidate>(launch, buffers, sampler(), cache, stream_->get(), [&] { stage("baseline"); });
   }
 
   // Made when first needed: the start of the process is not delayed by it.

@@ -64,7 +64,8 @@ Resources LoadedKernel::prepare(const LaunchShape& shape) {
     throw LaunchRefused(Outcome::no_resources, fmt::format("block of {} threads, the kernel allows {} ({} registers per thread)",
                                                            shape.threads(), attributes.maxThreadsPerBlock, attributes.numRegs));
   }
-  if (shape.shared_bytes > kSharedBytesWithoutOptIn || prepared_shared_bytes_ > shape.shared_bytes) {
+  // Only ever more: launches prepared earlier, for other problems, may need as much as they asked for.
+  if (shape.shared_bytes > kSharedBytesWithoutOptIn && shape.shared_bytes > prepared_shared_bytes_) {
     const cudaError_t set = cudaFuncSetAttribute(as_function(kernel_), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                  static_cast<int>(shape.shared_bytes));
     if (set == cudaErrorInvalidValue) {

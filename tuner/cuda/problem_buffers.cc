@@ -24,16 +24,6 @@ FillRule rule_of(const ArgumentSetup& setup) {
 
 std::uint64_t count_of(const ArgumentSetup& setup) { return static_cast<std::uint64_t>(setup.count); }
 
-void pack_scalar(const ArgumentSetup& setup, void* bytes) {
-  if (is_floating(setup.dtype)) {
-    store_from_double(setup.dtype, setup.real, bytes);
-  } else {
-    // Little-endian: the low bytes come first. A double would lose bits of large integers.
-    const std::int64_t value = setup.dtype == DType::boolean ? static_cast<std::int64_t>(setup.integer != 0) : setup.integer;
-    std::memcpy(bytes, &value, dtype_size(setup.dtype));
-  }
-}
-
 std::string join(const std::vector<std::string>& parts) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
@@ -52,23 +42,35 @@ ProblemBuffers::ProblemBuffers(const ProblemSetup& setup, cudaStream_t stream) :
 
 void ProblemBuffers::allocate() {
   arguments_.resize(setup_.arguments.size());
-  std::vector<GuardedRange> ranges;
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     Bound& bound = arguments_[i];
     bound.setup = setup_.arguments[i];
     if (!bound.setup.pointer) {
-      pack_scalar(bound.setup, bound.scalar.data());
+      store_scalar(bound.setup.dtype, bound.setup.integer, bound.setup.real, bound.scalar.data());
       continue;
     }
+    bound.count = bound.setup.count;
     const std::size_t bytes = count_of(bound.setup) * dtype_size(bound.setup.dtype);
     for (const Slot slot : {kRunA, kRunB, kReference}) {
-      if (bound.is_input() && slot != kRunA) {
+      if (!bound.is_output() && slot != kRunA) {
         bound.pointers[slot] = bound.pointers[kRunA];
         continue;
       }
       bound.buffers[slot] = GuardedBuffer(bytes);
       bound.pointers[slot] = bound.buffers[slot].payload();
-      if (exact_buffers()) continue;
+    }
+  }
+  list_ranges();
+}
+
+// The guard bands of all buffers as they are now.
+void ProblemBuffers::list_ranges() {
+  std::vector<GuardedRange> ranges;
+  range_names_.clear();
+  for (std::size_t i = 0; i < arguments_.size() && !exact_buffers(); ++i) {
+    const Bound& bound = arguments_[i];
+    for (const Slot slot : {kRunA, kRunB, kReference}) {
+      if (!bound.setup.pointer || (!bound.is_output() && slot != kRunA)) continue;
       ranges.push_back(bound.buffers[slot].range());
       range_names_.push_back({i, slot});
     }
@@ -83,10 +85,48 @@ void ProblemBuffers::allocate() {
   check_cuda(cudaStreamSynchronize(stream_), "setup");  // `ranges` is about to go
 }
 
-void ProblemBuffers::fill_inputs() {
+void ProblemBuffers::size_workspaces(const std::vector<WorkspaceSize>& sizes) {
+  bool changed = false;
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    Bound& bound = arguments_[i];
+    if (!bound.is_workspace()) continue;
+    const auto given = std::find_if(sizes.begin(), sizes.end(), [&](const WorkspaceSize& size) { return std::cmp_equal(size.argument, i); });
+    const std::int64_t count = given == sizes.end() ? bound.setup.count : given->count;
+    if (count == bound.count) continue;
+    changed = true;
+    bound.count = count;
+    bound.buffers[kRunA] = GuardedBuffer();  // the old one first: both may not fit
+    bound.buffers[kRunA] = GuardedBuffer(static_cast<std::size_t>(count) * dtype_size(bound.setup.dtype));
+    for (void*& pointer : bound.pointers) pointer = bound.buffers[kRunA].payload();
+  }
+  if (!changed) return;
+  list_ranges();
+  fill_guards();
+}
+
+void ProblemBuffers::fill_workspaces(int pattern) {
+  for (const Bound& bound : arguments_) {
+    if (!bound.is_workspace()) continue;
+    const bool zero = bound.setup.fill.kind == Fill::Kind::zero;
+    check_cuda(cudaMemsetAsync(bound.pointers[kRunA], zero ? 0 : pattern, bound.buffers[kRunA].bytes(), stream_), "filling workspaces");
+  }
+}
+
+void ProblemBuffers::share_workspaces(const std::vector<const PreparedLaunches*>& candidates) {
+  std::vector<WorkspaceSize> largest;
+  for (const PreparedLaunches* candidate : candidates) enlarge(largest, candidate->workspaces);
+  size_workspaces(largest);
+  fill_workspaces(kPoison[0]);
+}
+
+void ProblemBuffers::fill_guards() {
   if (!range_names_.empty()) {
     queue_fill_guards(static_cast<const GuardedRange*>(ranges_.get()), static_cast<int>(range_names_.size()), stream_);
   }
+}
+
+void ProblemBuffers::fill_inputs() {
+  fill_guards();
   for (const Bound& bound : arguments_) {
     if (bound.is_input()) queue_fill(bound.setup.dtype, bound.pointers[kRunA], count_of(bound.setup), rule_of(bound.setup), stream_);
   }
@@ -95,7 +135,7 @@ void ProblemBuffers::fill_inputs() {
 
 void ProblemBuffers::run_reference() {
   poison(kReference, kPoison[0]);
-  launch_on({{reference_, setup_.reference.shape}}, kReference);
+  launch_on({{{reference_, setup_.reference.shape, {}}}, {}}, kReference);
   queue_checks();
   fetch_checks();
   std::vector<std::string> faults = guard_violations();
@@ -131,6 +171,7 @@ void ProblemBuffers::poison(Slot slot, int pattern) {
     }
   }
   fill_inout(slot);
+  fill_workspaces(pattern);
 }
 
 void ProblemBuffers::fill_inout(Slot slot) {
@@ -145,7 +186,7 @@ void ProblemBuffers::fill_inout(Slot slot) {
 std::vector<BufferCopies::Source> ProblemBuffers::copy_sources() const {
   std::vector<BufferCopies::Source> sources;
   for (const Bound& bound : arguments_) {
-    if (bound.setup.pointer) sources.push_back({bound.buffers[kRunA].bytes(), bound.is_input() ? bound.pointers[kRunA] : nullptr});
+    if (bound.in_every_set()) sources.push_back({bound.buffers[kRunA].bytes(), bound.is_input() ? bound.pointers[kRunA] : nullptr});
   }
   return sources;
 }
@@ -158,9 +199,9 @@ std::int64_t ProblemBuffers::ensure_sets(std::int64_t wanted) {
 }
 
 void* ProblemBuffers::address(std::size_t argument, std::int64_t set) const {
-  if (set == 0) return arguments_[argument].pointers[kRunA];
+  if (set == 0 || arguments_[argument].is_workspace()) return arguments_[argument].pointers[kRunA];
   const auto place = std::count_if(arguments_.begin(), arguments_.begin() + static_cast<std::ptrdiff_t>(argument),
-                                   [](const Bound& bound) { return bound.setup.pointer; });
+                                   [](const Bound& bound) { return bound.in_every_set(); });
   return copies_.address(set - 1, static_cast<std::size_t>(place));
 }
 
@@ -181,7 +222,21 @@ void ProblemBuffers::launch(const PreparedLaunches& launches, std::int64_t set) 
     if (bound.setup.pointer) pointers[i] = address(i, set);
     addresses[i] = bound.setup.pointer ? static_cast<void*>(&pointers[i]) : static_cast<void*>(bound.scalar.data());
   }
-  for (const PreparedLaunch& launch : launches) launch.kernel->launch(launch.shape, addresses.data(), stream_);
+  launch_all(launches, std::move(addresses));
+}
+
+void ProblemBuffers::launch_all(const PreparedLaunches& launches, std::vector<void*> addresses) {
+  for (const PreparedLaunch& launch : launches.launches) {
+    std::vector<std::array<unsigned char, 8>> scalars(launch.scalars.size());
+    std::vector<void*> own = addresses;
+    for (std::size_t i = 0; i < scalars.size(); ++i) {
+      const ScalarValue& scalar = launch.scalars[i];
+      const auto argument = static_cast<std::size_t>(scalar.argument);
+      store_scalar(arguments_.at(argument).setup.dtype, scalar.integer, scalar.real, scalars[i].data());
+      own[argument] = scalars[i].data();
+    }
+    launch.kernel->launch(launch.shape, own.data(), stream_);
+  }
 }
 
 void ProblemBuffers::launch_on(const PreparedLaunches& launches, Slot slot) {
@@ -190,7 +245,7 @@ void ProblemBuffers::launch_on(const PreparedLaunches& launches, Slot slot) {
     Bound& bound = arguments_[i];
     addresses[i] = bound.setup.pointer ? static_cast<void*>(&bound.pointers[slot]) : static_cast<void*>(bound.scalar.data());
   }
-  for (const PreparedLaunch& launch : launches) launch.kernel->launch(launch.shape, addresses.data(), stream_);
+  launch_all(launches, std::move(addresses));
 }
 
 void ProblemBuffers::queue_checks() {
@@ -201,8 +256,9 @@ void ProblemBuffers::queue_checks() {
   if (ranges > 0) queue_check_guards(static_cast<const GuardedRange*>(ranges_.get()), ranges, first_bytes, stream_);
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     const Bound& bound = arguments_[i];
-    if (bound.is_input()) {
-      queue_check_fill(bound.setup.dtype, bound.pointers[kRunA], count_of(bound.setup), rule_of(bound.setup), results + i, stream_);
+    const bool zero_again = bound.is_workspace() && bound.setup.fill.kind == Fill::Kind::zero;
+    if (bound.is_input() || zero_again) {
+      queue_check_fill(bound.setup.dtype, bound.pointers[kRunA], static_cast<std::uint64_t>(bound.count), rule_of(bound.setup), results + i, stream_);
     }
   }
   check_cuda(cudaGetLastError(), "checking");
@@ -215,6 +271,7 @@ void ProblemBuffers::fetch_checks() {
 }
 
 Judgement ProblemBuffers::verify(const PreparedLaunches& launches, bool nondeterministic) {
+  size_workspaces(launches.workspaces);
   for (const Slot run : {kRunA, kRunB}) {
     poison(run, kPoison[run]);
     launch_on(launches, run);
@@ -223,8 +280,22 @@ Judgement ProblemBuffers::verify(const PreparedLaunches& launches, bool nondeter
 }
 
 Judgement ProblemBuffers::verify_once(const PreparedLaunches& launches) {
+  size_workspaces(launches.workspaces);
   poison(kRunA, kPoisonAfterTiming);
   launch_on(launches, kRunA);
+  return judge(kRunA, true);
+}
+
+Judgement ProblemBuffers::verify_queued(const std::function<void()>& queue, const std::vector<std::size_t>& arguments) {
+  poison(kRunA, kPoisonAfterTiming);
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const Bound& bound = arguments_[i];
+    if (!bound.is_output() || std::find(arguments.begin(), arguments.end(), i) != arguments.end()) continue;
+    // Not its result: it is right beforehand, and must be so afterwards.
+    check_cuda(cudaMemcpyAsync(bound.pointers[kRunA], bound.pointers[kReference], bound.buffers[kRunA].bytes(), cudaMemcpyDeviceToDevice, stream_),
+               "verifying a baseline");
+  }
+  queue();
   return judge(kRunA, true);
 }
 
@@ -245,6 +316,7 @@ Judgement ProblemBuffers::judge(Slot second, bool nondeterministic) {
   Judgement verdict;
   std::vector<std::string> faults = guard_violations();
   for (std::string& text : modified_inputs()) faults.push_back(std::move(text));
+  for (std::string& text : dirty_workspaces()) faults.push_back(std::move(text));
   const auto* checks = static_cast<const CheckResult*>(host_checks_.get());
   std::vector<std::string> differences;
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
@@ -279,7 +351,7 @@ std::vector<std::string> ProblemBuffers::guard_violations() const {
     const std::size_t bytes = bound.buffers[range_names_[i].slot].bytes();
     faults.push_back(at < kGuardBytes ? fmt::format("writes outside of {}: {} bytes before its start", bound.setup.name, kGuardBytes - at)
                                       : fmt::format("writes outside of {}: {} bytes behind its end ({} elements of {})", bound.setup.name,
-                                                    at - kGuardBytes - bytes, bound.setup.count, dtype_name(bound.setup.dtype)));
+                                                    at - kGuardBytes - bytes, bound.count, dtype_name(bound.setup.dtype)));
   }
   return faults;
 }
@@ -292,6 +364,18 @@ std::vector<std::string> ProblemBuffers::modified_inputs() const {
       faults.push_back(fmt::format("changes its input {}[{}] to {}", arguments_[i].setup.name, results[i].first_modified,
                                    element_text(arguments_[i], kRunA, results[i].first_modified)));
     }
+  }
+  return faults;
+}
+
+std::vector<std::string> ProblemBuffers::dirty_workspaces() const {
+  const auto* results = static_cast<const CheckResult*>(host_checks_.get());
+  std::vector<std::string> faults;
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    const Bound& bound = arguments_[i];
+    if (!bound.is_workspace() || bound.setup.fill.kind != Fill::Kind::zero || results[i].first_modified == kNone) continue;
+    faults.push_back(fmt::format("leaves its workspace {}[{}] at {}, expected zero again after the last launch", bound.setup.name,
+                                 results[i].first_modified, element_text(bound, kRunA, results[i].first_modified)));
   }
   return faults;
 }

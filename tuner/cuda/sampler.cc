@@ -64,7 +64,8 @@ void Sampler::ensure_events(std::size_t count) {
 
 Sampler::Work Sampler::work_of(const Candidate& candidate) const {
   Work work;
-  work.launch = [candidate](std::int64_t set) { candidate.problem->launch(*candidate.launches, set); };
+  work.launch = candidate.baseline;
+  if (!work.launch) work.launch = [candidate](std::int64_t set) { candidate.problem->launch(*candidate.launches, set); };
   if (candidate.restore) work.restore = [candidate](std::int64_t set) { candidate.problem->restore_inout(set); };
   return work;
 }
@@ -243,8 +244,12 @@ std::vector<Timing> Sampler::interleave(const std::vector<Candidate>& candidates
     once_us.push_back(estimate_us(works.back(), cache));
   }
   if (works.empty()) return {};
-  // The fastest decides for all, and the one with the fewest sets of buffers bounds them.
-  const double fastest_us = *std::min_element(once_us.begin(), once_us.end());
+  // The fastest kernel decides for all, and the one with the fewest sets of buffers bounds them.
+  double fastest_us = 0;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].baseline && candidates.size() > 1) continue;
+    if (fastest_us == 0 || once_us[i] < fastest_us) fastest_us = once_us[i];
+  }
   std::int64_t launches = Batching::kMost;
   for (const Candidate& candidate : candidates) launches = std::min(launches, batch_launches(candidate, cache, fastest_us));
   const double launch_cost_us = launch_us(cache, launches);

@@ -41,6 +41,7 @@ class Sampler {
     ProblemBuffers* problem = nullptr;
     const PreparedLaunches* launches = nullptr;
     bool restore = false;
+    std::function<void(std::int64_t set)> baseline = {};  // instead of launches: no kernel of ours, and it decides nothing for the others
   };
   using Stage = std::function<void()>;
 
@@ -49,7 +50,7 @@ class Sampler {
   Timing measure(const Candidate& candidate, const TimingPlan& plan, const Stage& stage);
 
   // One sample of each candidate in turn, the first one rotating, until each has `samples` or `max_seconds` have passed; all with
-  // the same number of launches per sample. One Timing for each. Throws CudaError.
+  // the same number of launches per sample, which the kernels decide and a baseline does not. One Timing for each. Throws CudaError.
   std::vector<Timing> interleave(const std::vector<Candidate>& candidates, std::int64_t samples, double max_seconds, CacheMode cache,
                                  double energy_seconds, const Stage& stage);
 

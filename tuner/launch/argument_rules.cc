@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "core/dtype.h"
+#include "launch/kernel_choice.h"
 
 namespace tunebook {
 namespace {
@@ -23,6 +24,7 @@ std::string describe(const ArgumentShape& shape) {
 
 ArgumentRules::ArgumentRules(const KernelSpec& spec, const Problem& problem) : kernel_(spec.name) {
   for (const Argument& argument : spec.arguments) {
+    if (!is_callers(spec, argument)) continue;
     const DType dtype = argument.dtype.value_or(spec.problem_dtype(problem));
     Rule rule;
     rule.kind = is_floating(dtype) ? ArgumentShape::Kind::floating : ArgumentShape::Kind::integer;

@@ -20,11 +20,12 @@ namespace tunebook {
 namespace {
 
 // Part of every key: raise it when the meaning of an entry changes, or what the compiler adds to a source.
-constexpr const char* kIndexFormat = "launch/1";
+constexpr const char* kIndexFormat = "launch/2";
 
 std::string key_of(const SourceText& source, const Instantiation& instantiation, const std::string& arch) {
   HashBuilder hash;
   hash.add(kIndexFormat).add(arch).add(source.file).add(source.text).add(instantiation.entry).add(instantiation.name_expression);
+  for (const KernelName& other : instantiation.others) hash.add("kernel").add(other.entry).add(other.expression);
   for (const auto& [name, value] : instantiation.defines) hash.add(name).add(value);
   hash.add("options");
   for (const std::string& option : instantiation.options) hash.add(option);
@@ -70,12 +71,13 @@ std::optional<StoredCubin> CubinStore::find_known(const std::string& key) {
   return known->second;
 }
 
-std::optional<CubinStore::Indexed> CubinStore::find_indexed(const std::string& key) {
+std::optional<CubinStore::Indexed> CubinStore::find_indexed(const std::string& key, std::size_t others) {
   const auto entry = index_.lookup(key);
   if (!entry) return std::nullopt;
   try {
     Indexed found;
-    found.cubin.symbol = entry->metadata.at("symbol").get<std::string>();
+    found.cubin.symbols = entry->metadata.at("symbols").get<std::vector<std::string>>();
+    if (found.cubin.symbols.size() != 1 + others) return std::nullopt;  // damaged
     found.cubin.resources = Resources::from_json(entry->metadata.at("resources"));
     found.cubin.path = entry->artifact.string();
     found.cubin.cached = true;
@@ -92,7 +94,7 @@ std::optional<StoredCubin> CubinStore::find(const SourceText& source, const Inst
   const std::string key = key_of(source, instantiation, arch);
   const std::lock_guard lock(index_mutex_);
   if (auto known = find_known(key)) return known;
-  const auto indexed = find_indexed(key);
+  const auto indexed = find_indexed(key, instantiation.others.size());
   if (!indexed || !indexed->holds) return std::nullopt;
   known_[key] = indexed->cubin;
   return indexed->cubin;
@@ -115,7 +117,7 @@ StoredCubin CubinStore::get(const SourceText& source, const Instantiation& insta
   open(backend);
   if (!backend.error.empty()) {
     const std::lock_guard lock(index_mutex_);
-    auto indexed = find_indexed(key);
+    auto indexed = find_indexed(key, instantiation.others.size());
     if (!indexed) throw EnvironmentError(fmt::format("{} is not in the cache and cannot be compiled: {}", instantiation.name_expression, backend.error));
     indexed->cubin.note = fmt::format("the cubin was compiled by {}, which is not here any more: {}", indexed->compiler, backend.error);
     return known_[key] = indexed->cubin;
@@ -129,7 +131,8 @@ StoredCubin CubinStore::get(const SourceText& source, const Instantiation& insta
   cubin.outcome = reply.outcome;
   if (reply.outcome != Outcome::ok) cubin.message = reply.message;
   cubin.path = reply.artifact;
-  cubin.symbol = reply.symbol;
+  cubin.symbols = {reply.symbol};
+  cubin.symbols.insert(cubin.symbols.end(), reply.other_symbols.begin(), reply.other_symbols.end());
   cubin.resources = reply.resources;
   cubin.cached = reply.cached;
   cubin.compile_seconds = reply.seconds;
@@ -141,7 +144,7 @@ StoredCubin CubinStore::get(const SourceText& source, const Instantiation& insta
 // Into the index, and into memory, where it counts as cached from the next time on.
 void CubinStore::keep(const std::string& key, StoredCubin& cubin, const CompileReply& reply, const std::string& compiler) {
   if (cubin.outcome == Outcome::ok) {
-    const nlohmann::json metadata = {{"symbol", reply.symbol},
+    const nlohmann::json metadata = {{"symbols", cubin.symbols},
                                      {"resources", reply.resources.to_json()},
                                      {"compiler", compiler},
                                      {"made_by", file_identity(how_.file())}};

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "core/device.h"
 #include "core/launch_plan.h"
@@ -23,7 +24,7 @@ struct StoredCubin {
   Outcome outcome = Outcome::ok;
   std::string message;     // of the compiler, if the outcome is not ok
   std::string path;
-  std::string symbol;
+  std::vector<std::string> symbols;  // of the instantiation's kernels, in its order
   Resources resources;
   bool cached = false;
   double compile_seconds = 0;
@@ -60,7 +61,7 @@ class CubinStore {
     std::string compiler;  // identity, for messages
     bool holds = false;
   };
-  std::optional<Indexed> find_indexed(const std::string& key);
+  std::optional<Indexed> find_indexed(const std::string& key, std::size_t others);  // kernels besides the first
   std::optional<StoredCubin> find_known(const std::string& key);
   // A compiler serves one thread at a time; each lane has its own.
   struct Backend {

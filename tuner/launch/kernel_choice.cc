@@ -30,20 +30,43 @@ LaunchPlan plan_of(const KernelTemplate& kernel, const Problem& problem, const C
   spec.bind(scope, configuration);
   LaunchPlan plan;
   plan.instantiation = instantiate(spec, problem, configuration);
-  plan.shape = evaluate_launch(spec.launch, scope, spec.name);
+  plan.launches = plan_launches(spec, problem, configuration, scope);
   CompiledKernel& about = plan.about;
   about.kernel = spec.name;
   about.problem = problem.items();
   for (const Parameter& parameter : spec.parameters) about.configuration.emplace_back(parameter.name, configuration.at(parameter.name));
   about.architecture = architecture_of(spec, scope, native_arch);
   about.name_expression = plan.instantiation.name_expression;
-  about.grid = plan.shape.grid;
-  about.block = plan.shape.block;
-  about.shared_bytes = plan.shape.shared_bytes;
   return plan;
 }
 
 }  // namespace
+
+bool is_callers(const KernelSpec& spec, const Argument& argument) { return !argument.is_workspace() && !spec.varies(argument); }
+
+LaunchRecipe recipe_of(const KernelSpec& spec, const Problem& problem, const LaunchPlan& plan, const std::vector<std::string>& symbols) {
+  LaunchRecipe recipe;
+  recipe.arguments = spec.arguments.size();
+  for (std::size_t i = 0; i < spec.arguments.size(); ++i) {
+    if (is_callers(spec, spec.arguments[i])) recipe.given.push_back(i);
+  }
+  const auto dtype_of = [&](std::size_t i) { return spec.arguments.at(i).dtype.value_or(spec.problem_dtype(problem)); };
+  for (const WorkspaceSize& size : plan.launches.workspaces) {
+    const auto place = static_cast<std::size_t>(size.argument);
+    recipe.workspaces.push_back({place, static_cast<std::size_t>(size.count) * dtype_size(dtype_of(place)),
+                                 spec.arguments[place].fill.kind == Fill::Kind::zero});
+  }
+  for (const PlannedLaunch& launch : plan.launches.launches) {
+    LaunchRecipe::Step step{symbols.at(launch.kernel), launch.shape, {}};
+    for (const ScalarValue& value : launch.scalars) {
+      LaunchRecipe::OwnScalar scalar{static_cast<std::size_t>(value.argument), {}};
+      store_scalar(dtype_of(scalar.argument), value.integer, value.real, scalar.bytes.data());
+      step.scalars.push_back(scalar);
+    }
+    recipe.steps.push_back(std::move(step));
+  }
+  return recipe;
+}
 
 std::string printable(std::string text) {
   for (char& c : text) {

@@ -3,10 +3,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/device.h"
 #include "core/launch_plan.h"
 #include "core/template_folder.h"
+#include "launch/launch_device.h"
 #include "tunebook/launch.h"
 
 namespace tunebook {
@@ -15,7 +17,7 @@ namespace tunebook {
 struct LaunchPlan {
   CompiledKernel about;  // without what the compiler adds
   Instantiation instantiation;
-  LaunchShape shape;
+  LaunchSequence launches;
 };
 
 // What to try for a problem, in this order. At least one is there.
@@ -29,6 +31,11 @@ struct KernelChoice {
 // otherwise the fallback's note says why not. Throws std::invalid_argument if the preset cannot be used either.
 KernelChoice choose(const KernelTemplate& kernel, const Problem& problem, const Device& device, const std::string& native_arch,
                     std::shared_ptr<const Answer> answer);
+
+// Whether the application gives the argument: workspaces, and scalars that depend on the configuration, are the library's.
+bool is_callers(const KernelSpec& spec, const Argument& argument);
+// `symbols`: of the instantiation's kernels.
+LaunchRecipe recipe_of(const KernelSpec& spec, const Problem& problem, const LaunchPlan& plan, const std::vector<std::string>& symbols);
 
 // Text of a book or a compiler for a terminal or a log file: control characters other than line ends become spaces.
 std::string printable(std::string text);

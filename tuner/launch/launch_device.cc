@@ -1,12 +1,15 @@
 #include "launch/launch_device.h"
 
+#include <algorithm>
 #include <charconv>
+#include <deque>
 #include <future>
 #include <map>
 #include <mutex>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -22,19 +25,55 @@ namespace {
 
 class CudaLaunch : public LoadedLaunch {
  public:
-  CudaLaunch(std::shared_ptr<const LoadedKernel> kernel, const LaunchShape& shape) : kernel_(std::move(kernel)), shape_(shape) {}
+  CudaLaunch(std::vector<std::shared_ptr<const LoadedKernel>> kernels, LaunchRecipe recipe)
+      : kernels_(std::move(kernels)), recipe_(std::move(recipe)), plain_(recipe_.steps.size() == 1 && recipe_.given.size() == recipe_.arguments) {}
 
   void launch(void** arguments, CUstream_st* stream) const override {
     try {
-      kernel_->launch(shape_, arguments, stream);
+      if (plain_) return kernels_.front()->launch(recipe_.steps.front().shape, arguments, stream);
+      launch_all(arguments, stream);
     } catch (const CudaError& error) {
       throw LaunchError(error.code(), error.what());
     }
   }
 
  private:
-  std::shared_ptr<const LoadedKernel> kernel_;
-  LaunchShape shape_;
+  // Memory in the order of the stream: launches on several streams at once do not share it.
+  class StreamMemory {
+   public:
+    StreamMemory(const LaunchRecipe::Workspace& workspace, CUstream_st* stream) : stream_(stream) {
+      check_cuda(cudaMallocAsync(&memory_, std::max<std::size_t>(workspace.bytes, 1), stream), "allocating a workspace");
+      if (workspace.zero) check_cuda(cudaMemsetAsync(memory_, 0, workspace.bytes, stream), "clearing a workspace");
+    }
+    ~StreamMemory() { TUNEBOOK_REPORT_CUDA(cudaFreeAsync(memory_, stream_)); }
+    StreamMemory(const StreamMemory&) = delete;
+    StreamMemory& operator=(const StreamMemory&) = delete;
+    void** address() { return &memory_; }
+
+   private:
+    void* memory_ = nullptr;
+    CUstream_st* stream_;
+  };
+
+  void launch_all(void** arguments, CUstream_st* stream) const {
+    std::deque<StreamMemory> workspaces;
+    std::vector<void*> addresses(recipe_.arguments);
+    for (std::size_t i = 0; i < recipe_.given.size(); ++i) addresses[recipe_.given[i]] = arguments[i];
+    for (const LaunchRecipe::Workspace& workspace : recipe_.workspaces) {
+      addresses[workspace.argument] = workspaces.emplace_back(workspace, stream).address();
+    }
+    for (std::size_t i = 0; i < kernels_.size(); ++i) {
+      const LaunchRecipe::Step& step = recipe_.steps[i];
+      for (const LaunchRecipe::OwnScalar& scalar : step.scalars) {
+        addresses[scalar.argument] = const_cast<unsigned char*>(scalar.bytes.data());  // CUDA reads it only
+      }
+      kernels_[i]->launch(step.shape, addresses.data(), stream);
+    }
+  }
+
+  std::vector<std::shared_ptr<const LoadedKernel>> kernels_;  // by step
+  LaunchRecipe recipe_;
+  bool plain_;
 };
 
 class CudaLaunchDevice : public LaunchDevice {
@@ -49,15 +88,15 @@ class CudaLaunchDevice : public LaunchDevice {
   const Device& device() const override { return device_; }
   const std::string& native_arch() const override { return native_arch_; }
 
-  std::shared_ptr<const LoadedLaunch> load(const std::string& cubin, const std::string& symbol, const LaunchShape& shape) override {
+  std::shared_ptr<const LoadedLaunch> load(const std::string& cubin, const LaunchRecipe& recipe) override {
     int current = -1;
     check_cuda(cudaGetDevice(&current), "asking for the current device");
-    if (current == ordinal_) return load_here(cubin, symbol, shape);
+    if (current == ordinal_) return load_here(cubin, recipe);
     // The caller works on another device. Choosing ours and then theirs again would create a context on theirs where there is none
     // yet; a thread of our own leaves them alone.
     return std::async(std::launch::async, [&] {
              check_cuda(cudaSetDevice(ordinal_), "choosing the device");
-             return load_here(cubin, symbol, shape);
+             return load_here(cubin, recipe);
            }).get();
   }
 
@@ -66,14 +105,18 @@ class CudaLaunchDevice : public LaunchDevice {
   // the loaded kernel.
   using Key = std::pair<std::pair<std::string, std::string>, std::int64_t>;
 
-  std::shared_ptr<const LoadedLaunch> load_here(const std::string& cubin, const std::string& symbol, const LaunchShape& shape) {
+  std::shared_ptr<const LoadedLaunch> load_here(const std::string& cubin, const LaunchRecipe& recipe) {
     const std::lock_guard lock(mutex_);
     try {
-      std::weak_ptr<LoadedKernel>& known = kernels_[{{cubin, symbol}, shape.shared_bytes}];
-      std::shared_ptr<LoadedKernel> kernel = known.lock();
-      if (kernel == nullptr) known = kernel = std::make_shared<LoadedKernel>(cubin, symbol);
-      kernel->prepare(shape);
-      return std::make_shared<CudaLaunch>(std::move(kernel), shape);
+      std::vector<std::shared_ptr<const LoadedKernel>> kernels;
+      for (const LaunchRecipe::Step& step : recipe.steps) {
+        std::weak_ptr<LoadedKernel>& known = kernels_[{{cubin, step.symbol}, step.shape.shared_bytes}];
+        std::shared_ptr<LoadedKernel> kernel = known.lock();
+        if (kernel == nullptr) known = kernel = std::make_shared<LoadedKernel>(cubin, step.symbol);
+        kernel->prepare(step.shape);
+        kernels.push_back(std::move(kernel));
+      }
+      return std::make_shared<CudaLaunch>(std::move(kernels), recipe);
     } catch (const LaunchRefused& refused) {
       throw KernelRefused(refused.what());
     } catch (const CudaError& error) {
@@ -95,7 +138,7 @@ class OfflineDevice : public LaunchDevice {
   OfflineDevice(Device device, std::string architecture) : device_(std::move(device)), native_arch_(std::move(architecture)) {}
   const Device& device() const override { return device_; }
   const std::string& native_arch() const override { return native_arch_; }
-  std::shared_ptr<const LoadedLaunch> load(const std::string&, const std::string&, const LaunchShape&) override {
+  std::shared_ptr<const LoadedLaunch> load(const std::string&, const LaunchRecipe&) override {
     throw std::invalid_argument("a Launcher with LaunchOptions::architecture only compiles: use cubin(), or leave the option empty");
   }
 

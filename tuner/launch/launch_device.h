@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "core/device.h"
 #include "core/launch_plan.h"
@@ -16,11 +19,33 @@ class KernelRefused : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A kernel in the process, with the shape of its launch.
+// What a call launches: kernels of one cubin in order, with the arguments that the caller does not give.
+struct LaunchRecipe {
+  struct OwnScalar {
+    std::size_t argument = 0;
+    std::array<unsigned char, 8> bytes = {};
+  };
+  struct Step {
+    std::string symbol;
+    LaunchShape shape;
+    std::vector<OwnScalar> scalars;
+  };
+  struct Workspace {
+    std::size_t argument = 0;
+    std::size_t bytes = 0;
+    bool zero = false;
+  };
+  std::vector<Step> steps;  // at least one
+  std::size_t arguments = 0;               // of each kernel
+  std::vector<std::size_t> given;          // for each argument of the caller: its place among the kernel's
+  std::vector<Workspace> workspaces;
+};
+
+// Kernels in the process, with the shapes of their launches.
 class LoadedLaunch {
  public:
   virtual ~LoadedLaunch() = default;
-  // Queues one launch. `arguments`: addresses of the kernel's parameters. Throws LaunchError.
+  // Queues all launches. `arguments`: addresses of what the caller gives. Throws LaunchError.
   virtual void launch(void** arguments, CUstream_st* stream) const = 0;
 };
 
@@ -31,7 +56,7 @@ class LaunchDevice {
   virtual const Device& device() const = 0;
   virtual const std::string& native_arch() const = 0;  // "sm_90"
   // Loads a cubin. Throws KernelRefused, LaunchError; std::invalid_argument if there is no device.
-  virtual std::shared_ptr<const LoadedLaunch> load(const std::string& cubin, const std::string& symbol, const LaunchShape& shape) = 0;
+  virtual std::shared_ptr<const LoadedLaunch> load(const std::string& cubin, const LaunchRecipe& recipe) = 0;
 };
 
 // GPU `ordinal`. Throws EnvironmentError if it cannot be used.

@@ -37,6 +37,12 @@ std::optional<Lookup> open_book(const LaunchOptions& options) {
 
 std::size_t mixed(std::size_t state, std::size_t value) { return (state ^ value) * 0x9e3779b97f4a7c15U ^ (state >> 29); }
 
+Problem problem_of(const LookupValues& values) {
+  Problem problem;
+  for (const auto& [name, value] : values) problem.set(name, value);
+  return problem;
+}
+
 // The complete problem, in declared order.
 Problem fit(const KernelTemplate& kernel, const LookupValues& asked) {
   KernelVersion version;
@@ -219,18 +225,21 @@ void LauncherCore::build_in_background(Entry& entry, KernelChoice choice, std::u
 
 std::optional<LauncherCore::Realised> LauncherCore::realise(const KernelTemplate& kernel, const LaunchPlan& plan, Loading loading,
                                                             Lane lane, std::string& obstacle) {
-  return finish(plan, cubins_.get(kernel.kernel, plan.instantiation, plan.about.architecture, lane), loading, obstacle);
+  return finish(kernel, plan, cubins_.get(kernel.kernel, plan.instantiation, plan.about.architecture, lane), loading, obstacle);
 }
 
-std::optional<LauncherCore::Realised> LauncherCore::finish(const LaunchPlan& plan, const StoredCubin& cubin, Loading loading,
-                                                           std::string& obstacle) {
+std::optional<LauncherCore::Realised> LauncherCore::finish(const KernelTemplate& kernel, const LaunchPlan& plan, const StoredCubin& cubin,
+                                                           Loading loading, std::string& obstacle) {
   if (cubin.outcome != Outcome::ok) {
     obstacle = fmt::format("{} ({})", outcome_name(cubin.outcome), cubin.message);
     return std::nullopt;
   }
   Realised realised{plan.about, nullptr};
   CompiledKernel& about = realised.about;
-  about.symbol = cubin.symbol;
+  about.symbol = cubin.symbols.front();
+  for (const PlannedLaunch& launch : plan.launches.launches) {
+    about.launches.push_back({cubin.symbols.at(launch.kernel), launch.shape.grid, launch.shape.block, launch.shape.shared_bytes});
+  }
   about.cubin_path = cubin.path;
   about.registers = cubin.resources.registers;
   about.cached = cubin.cached;
@@ -238,7 +247,7 @@ std::optional<LauncherCore::Realised> LauncherCore::finish(const LaunchPlan& pla
   if (!cubin.note.empty()) add_note(about.note, cubin.note);
   if (loading == Loading::yes) {
     try {
-      realised.loaded = device_->load(cubin.path, cubin.symbol, plan.shape);
+      realised.loaded = device_->load(cubin.path, recipe_of(kernel.spec, problem_of(about.problem), plan, cubin.symbols));
     } catch (const KernelRefused& refused) {
       obstacle = refused.what();
       return std::nullopt;

@@ -103,7 +103,8 @@ class LauncherCore {
 
   // Compiles a plan (and loads it). Empty, with the reason, if another configuration has to do. Throws EnvironmentError, LaunchError.
   std::optional<Realised> realise(const KernelTemplate& kernel, const LaunchPlan& plan, Loading loading, Lane lane, std::string& obstacle);
-  std::optional<Realised> finish(const LaunchPlan& plan, const StoredCubin& cubin, Loading loading, std::string& obstacle);
+  std::optional<Realised> finish(const KernelTemplate& kernel, const LaunchPlan& plan, const StoredCubin& cubin, Loading loading,
+                                 std::string& obstacle);
   // The best of the choice, else the fallback with a note. Throws std::runtime_error if neither works.
   Realised realise(const KernelTemplate& kernel, const KernelChoice& choice, Loading loading, Lane lane);
   static void install(KernelSlot& slot, Realised realised, std::uint64_t number);

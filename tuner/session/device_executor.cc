@@ -269,15 +269,20 @@ struct DeviceExecutor::Impl {
     Job& job = found->second;
     job.compiled = std::move(result.reply);
     cost.observe(job.proposal.configuration, job.compiled.seconds);
-    job.compiled.resources.shared_dynamic_bytes = job.candidate.launch.shared_bytes;
+    Resources& resources = job.compiled.resources;
+    const std::vector<PlannedLaunch>& launches = job.candidate.launches.launches;
+    for (const PlannedLaunch& launch : launches) {
+      resources.shared_dynamic_bytes = std::max(resources.shared_dynamic_bytes, launch.shape.shared_bytes);
+    }
     if (job.compiled.outcome != Outcome::ok) return finish(order, job.compiled.outcome, job.compiled.message);
-    if (identity.device.kind == "cuda" &&
-        achievable_blocks_per_sm(identity.device.limits, job.compiled.resources, job.candidate.launch.threads()) == 0) {
+    // Of several kernels the report has the most that any of them needs: the runner tells which fits.
+    const LaunchShape& shape = launches.front().shape;
+    const bool one_kernel = job.compiled.other_symbols.empty();
+    if (identity.device.kind == "cuda" && one_kernel && achievable_blocks_per_sm(identity.device.limits, resources, shape.threads()) == 0) {
       return finish(order, Outcome::no_resources,
                     fmt::format("no block fits a multiprocessor: {} threads with {} registers each, {} + {} bytes of shared memory",
-                                job.candidate.launch.threads(), job.compiled.resources.registers,
-                                std::max<std::int64_t>(0, job.compiled.resources.shared_static_bytes),
-                                job.candidate.launch.shared_bytes));
+                                shape.threads(), resources.registers, std::max<std::int64_t>(0, resources.shared_static_bytes),
+                                shape.shared_bytes));
     }
     ready.insert(order);
     pump();
@@ -372,8 +377,20 @@ struct DeviceExecutor::Impl {
     timing.samples = identity.device.kind == "cpu" ? 5 : 40;
     timing.cache = options.cache;
     timing.step_s = options.run_timeout_s;
-    return time_in_fresh_processes(loop, command_for(kind_name(device.kind), device.text()), plan->setup(*reference, true),
-                                   std::move(candidates), timing);
+    if (finalist_plan.baseline) timing.baseline = baseline_launch(candidates.front().launch);
+    FinalistTimes times = time_in_fresh_processes(loop, command_for(kind_name(device.kind), device.text()), plan->setup(*reference, true),
+                                                  std::move(candidates), timing);
+    baseline = std::move(times.baseline);
+    return std::move(times.finalists);
+  }
+
+  // On the tuned problem, treated as a candidate is.
+  std::optional<ProblemLaunch> baseline_launch(const ProblemLaunch& candidate) const {
+    ProblemLaunch launch;
+    launch.problem = candidate.problem;
+    launch.restore = candidate.restore;
+    launch.baseline = evaluate_baseline(kernel.spec, plan->tuned(), identity.device);
+    return launch.baseline ? std::optional(launch) : std::nullopt;
   }
 
   void end_runner() {
@@ -493,6 +510,7 @@ struct DeviceExecutor::Impl {
   std::set<std::int64_t> ready;    // compiled, waiting for the runner
   double best_us = 0;
   std::string last_options;
+  std::optional<BaselineRecord> baseline;  // beside the last finalists
 };
 
 DeviceExecutor::DeviceExecutor(const KernelTemplate& kernel, const DeviceExecutorOptions& options)
@@ -520,6 +538,7 @@ ProfileReport DeviceExecutor::profile(const Configuration& configuration) { retu
 std::vector<Finalist> DeviceExecutor::time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& finalist_plan) {
   return impl_->time_finalists(candidates, finalist_plan);
 }
+std::optional<BaselineRecord> DeviceExecutor::baseline() const { return impl_->baseline; }
 bool DeviceExecutor::counts_energy() const { return impl_->identity.environment.value("energy_counter", false); }
 const std::string& DeviceExecutor::fallback_reason() const { return impl_->fallback_reason; }
 double DeviceExecutor::idle_seconds() const {
@@ -531,7 +550,7 @@ int DeviceExecutor::compile_workers() const { return impl_->pool->workers(); }
 Examination DeviceExecutor::examine(const Configuration& configuration) {
   Examination examination;
   const VerificationPlan::Candidate candidate = impl_->plan->candidate(configuration);
-  examination.launch = candidate.launch;
+  examination.launches = candidate.launches.launches;
   examination.skipped_problems = candidate.skipped_problems;
   bool finished = false;
   on_done([&](TrialRecord record) {

@@ -27,7 +27,7 @@ struct DeviceExecutorOptions {
 // What happened to one configuration outside a session (`run`, `check`).
 struct Examination {
   TrialRecord trial;
-  LaunchShape launch;             // on the tuned problem
+  std::vector<PlannedLaunch> launches;  // on the tuned problem; none if they cannot be computed
   std::string compile_options;
   std::int64_t skipped_problems = 0;  // verify problems that the configuration's constraints exclude
 };
@@ -52,10 +52,11 @@ class DeviceExecutor : public Executor {
   SanitizerChoice sanitizer() const override;
   std::vector<SanitizerVerdict> sanitize(const std::vector<Configuration>& candidates, const std::function<bool()>& stop) override;
   std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& finalist_plan) override;
+  std::optional<BaselineRecord> baseline() const override;
 
   // One configuration, with all detail; never abandoned.
   Examination examine(const Configuration& configuration);
-  // What Nsight Compute counts for it on the tuned problem, or why it cannot. The last thing that this object does.
+  // What Nsight Compute counts for it on the tuned problem, or why it cannot. After it no more trials, only further profiles.
   ProfileReport profile(const Configuration& configuration);
   int compile_workers() const;
   // How long the runner had nothing to do between its first trial and its last one of the first pass. Seconds.

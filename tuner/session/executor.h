@@ -37,6 +37,7 @@ struct FinalistPlan {
   int processes = 5;              // fresh ones, one after the other
   enum class Energy { none, last_process, every_process };
   Energy energy = Energy::none;   // in which of them energy is measured too; it takes a second for each candidate
+  bool baseline = true;           // the kernel's baseline, where it has one, is timed with them
   std::function<bool()> stop;     // asked several times a second: ends early, with what there is. May be empty.
 };
 
@@ -76,6 +77,9 @@ class Executor {
   // Proposals asked for and not yet told, at most. A constant of the kind of device, not the number of cores: a strategy's choices
   // depend on what it knew when asked, and the same seed must give the same session on every machine. Strategies that learn allow fewer.
   virtual std::size_t proposals_in_flight() const { return 64; }
+  // How the kernel's baseline fared beside the last finalists: times of each process, no interval yet. Nothing if it has none or the plan
+  // did not ask for it.
+  virtual std::optional<BaselineRecord> baseline() const { return std::nullopt; }
   // Seconds for which the device had nothing to do between its first and its last first-pass trial.
   virtual double idle_seconds() const { return 0; }
 };

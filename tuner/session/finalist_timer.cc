@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,11 +20,12 @@ constexpr double kMaxSeconds = 5;  // of sampling, in each process
 class FinalistTimer {
  public:
   FinalistTimer(EventLoop& loop, WorkerCommand runner, const SetupRequest& setup, const FinalistTiming& timing)
-      : loop_(loop), runner_(std::move(runner)), setup_(setup), timing_(timing) {
+      : loop_(loop), runner_(std::move(runner)), setup_(setup), timing_(timing), baseline_(timing.baseline) {
     runner_.role = WorkerRole::runner;
+    if (baseline_) baseline_record_.operation = baseline_->baseline.value().operation;
   }
 
-  std::vector<Finalist> run(std::vector<FinalistCandidate> candidates) {
+  FinalistTimes run(std::vector<FinalistCandidate> candidates) {
     std::vector<Finalist> finalists = without_times(candidates);
     std::string error;
     for (int process = 0; process < timing_.plan.processes && !candidates.empty() && !stopped(); ++process) {
@@ -34,14 +36,22 @@ class FinalistTimer {
           finalist.process_medians_us.push_back(median(reply.timings[i].samples_us));
           if (reply.timings[i].energy_j) finalist.process_energies_j.push_back(*reply.timings[i].energy_j);
         }
+        if (baseline_) take_baseline(reply);
         continue;
       }
       if (stopped()) break;
       error = reply.message;
+      if (baseline_ && baseline_fails_alone()) {
+        --process;  // again without it
+        continue;
+      }
       const std::size_t before = candidates.size();
+      const std::optional<ProblemLaunch> baseline = std::exchange(baseline_, std::nullopt);
       std::erase_if(candidates, [&](const FinalistCandidate& candidate) { return !complete(time_once({candidate}, 0), 1); });
+      baseline_ = baseline;
       if (candidates.size() < before) {
         finalists = without_times(candidates);
+        baseline_record_.process_medians_us.clear();
         process = -1;
       }
     }
@@ -51,10 +61,39 @@ class FinalistTimer {
                                          "the same command tries again",
                                          runner_.device, error.empty() ? "" : ": " + error));
     }
-    return finalists;
+    FinalistTimes times{std::move(finalists), std::nullopt};
+    if (timing_.baseline) times.baseline = std::move(baseline_record_);
+    return times;
   }
 
  private:
+  // Of a complete reply: one more process, or why there will be none.
+  void take_baseline(const InterleaveReply& reply) {
+    const BaselineReport report = reply.baseline.value_or(BaselineReport{BaselineState::unavailable, "", "the worker knows no baselines"});
+    const std::vector<double>& samples = reply.timings.back().samples_us;
+    if (report.state == BaselineState::ok && samples.empty()) return drop_baseline({BaselineState::failed, report.name, "it gave no times"});
+    if (report.state != BaselineState::ok) return drop_baseline(report);
+    baseline_record_.name = report.name;
+    baseline_record_.message = report.message;
+    baseline_record_.process_medians_us.push_back(median(samples));
+  }
+
+  void drop_baseline(const BaselineReport& report) {
+    baseline_.reset();
+    baseline_record_.state = report.state;
+    if (!report.name.empty()) baseline_record_.name = report.name;
+    baseline_record_.message = report.message;
+    baseline_record_.process_medians_us.clear();
+  }
+
+  // Something went wrong: was it the baseline?
+  bool baseline_fails_alone() {
+    const InterleaveReply alone = time_once({}, 0);
+    if (stopped() || complete(alone, 0)) return false;
+    drop_baseline({BaselineState::failed, "", alone.message});
+    return true;
+  }
+
   bool stopped() const { return timing_.plan.stop && timing_.plan.stop(); }
 
   static std::vector<Finalist> without_times(const std::vector<FinalistCandidate>& candidates) {
@@ -77,9 +116,11 @@ class FinalistTimer {
     return (place + static_cast<std::size_t>(process)) % candidates;
   }
 
-  static bool complete(const InterleaveReply& reply, std::size_t candidates) {
-    return reply.outcome == Outcome::ok && reply.timings.size() == candidates &&
-           std::all_of(reply.timings.begin(), reply.timings.end(), [](const Timing& timing) { return !timing.samples_us.empty(); });
+  // Whether each candidate has times; of the baseline, which comes last, nothing is asked.
+  bool complete(const InterleaveReply& reply, std::size_t candidates) const {
+    return reply.outcome == Outcome::ok && reply.timings.size() == candidates + (baseline_ ? 1 : 0) &&
+           std::all_of(reply.timings.begin(), reply.timings.begin() + static_cast<std::ptrdiff_t>(candidates),
+                       [](const Timing& timing) { return !timing.samples_us.empty(); });
   }
 
   InterleaveReply time_once(const std::vector<FinalistCandidate>& candidates, int process) {
@@ -131,6 +172,7 @@ class FinalistTimer {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       request.candidates.push_back(candidates[rotated(i, process, candidates.size())].launch);
     }
+    if (baseline_) request.candidates.push_back(*baseline_);
     return request;
   }
 
@@ -138,11 +180,13 @@ class FinalistTimer {
   WorkerCommand runner_;
   const SetupRequest& setup_;
   const FinalistTiming& timing_;
+  std::optional<ProblemLaunch> baseline_;  // none any more once it has failed
+  BaselineRecord baseline_record_;
 };
 
 }  // namespace
 
-std::vector<Finalist> time_in_fresh_processes(EventLoop& loop, const WorkerCommand& runner, const SetupRequest& setup,
+FinalistTimes time_in_fresh_processes(EventLoop& loop, const WorkerCommand& runner, const SetupRequest& setup,
                                               std::vector<FinalistCandidate> candidates, const FinalistTiming& timing) {
   return FinalistTimer(loop, runner, setup, timing).run(std::move(candidates));
 }

@@ -92,6 +92,18 @@ std::vector<TrialRecord> choose_finalists(const std::vector<TrialRecord>& trials
   return chosen;
 }
 
+std::optional<BaselineRatio> baseline_ratio(const BaselineRecord& baseline, const WinnerRecord& winner) {
+  if (baseline.process_medians_us.empty() || winner.finalists.empty()) return std::nullopt;
+  const std::vector<double>& times = winner.finalists.front().process_medians_us;
+  const std::size_t processes = std::min(times.size(), baseline.process_medians_us.size());
+  if (processes == 0) return std::nullopt;
+  const std::span<const double> x(baseline.process_medians_us.data(), processes);
+  const std::span<const double> y(times.data(), processes);
+  if (processes < 2) return BaselineRatio{median(x) / median(y), std::nullopt};
+  const Ratio ratio = paired_ratio(x, y);
+  return BaselineRatio{ratio.ratio, std::pair(ratio.interval.low, ratio.interval.high)};
+}
+
 std::optional<WinnerRecord> decide_winner(const std::vector<Finalist>& finalists, const std::vector<TrialRecord>& trials,
                                           Objective objective) {
   std::vector<Contender> contenders;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/objective.h"
@@ -31,6 +32,14 @@ std::vector<TrialRecord> best_trials(const std::vector<TrialRecord>& trials, std
 // The trials worth a second look: the `count` best within kFinalistMedian of the best, and all others within kFinalistNear, at
 // most kMostFinalists.
 std::vector<TrialRecord> choose_finalists(const std::vector<TrialRecord>& trials, int count, Objective objective);
+
+// The baseline's time over the winner's, paired by process as ties are; without an interval if there was one process only. Nothing if
+// either has no times.
+struct BaselineRatio {
+  double ratio = 1;  // above 1: the winner is faster
+  std::optional<std::pair<double, double>> interval;  // 95 %
+};
+std::optional<BaselineRatio> baseline_ratio(const BaselineRecord& baseline, const WinnerRecord& winner);
 
 // Winner and tie set from what each process measured. The tie set holds those whose ratio to the best (paired by process, 95 %
 // t interval on logarithms) reaches below kTieRatio and whose median lies within kTieMedian; among them the winner has the

@@ -176,6 +176,48 @@ std::vector<std::string> rejected_metrics(std::string_view text, const std::vect
   return rejected;
 }
 
+std::optional<double> ProfileCounters::value(const char* name) const {
+  if (!metrics_.is_object()) return std::nullopt;
+  const auto found = metrics_.find(name);
+  if (found == metrics_.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+std::optional<double> ProfileCounters::sm_throughput() const { return value(kSmThroughput); }
+std::optional<double> ProfileCounters::memory_throughput() const { return value(kMemoryThroughput); }
+
+std::optional<double> ProfileCounters::dram_gbps() const {
+  const auto ns = value(kDuration), read = value(kDramRead), written = value(kDramWritten);
+  if (!ns || !read || !written || *ns <= 0) return std::nullopt;
+  return (*read + *written) / *ns;
+}
+
+double ProfileCounters::sum_of_conflicts() const { return value(kLoadConflicts).value_or(0) + value(kStoreConflicts).value_or(0); }
+double ProfileCounters::sum_of_wavefronts() const { return value(kLoadWavefronts).value_or(0) + value(kStoreWavefronts).value_or(0); }
+
+double ProfileCounters::stall_share(std::initializer_list<std::string_view> reasons) const {
+  double all = 0, these = 0;
+  for (const char* reason : kStallReasons) {
+    const double ratio = value(fmt::format("{}{}{}", kStall, reason, kStallEnd).c_str()).value_or(0);
+    all += ratio;
+    if (std::find(reasons.begin(), reasons.end(), std::string_view(reason)) != reasons.end()) these += ratio;
+  }
+  return all > 0 ? these / all : 0;
+}
+
+std::optional<std::string> ProfileCounters::largest_stall() const {
+  std::optional<std::string> largest;
+  double most = 0;
+  for (const char* reason : kStallReasons) {
+    const double ratio = value(fmt::format("{}{}{}", kStall, reason, kStallEnd).c_str()).value_or(0);
+    if (ratio > most) {
+      most = ratio;
+      largest = reason;
+    }
+  }
+  return largest;
+}
+
 std::vector<std::pair<std::string, std::string>> describe_profile(const nlohmann::json& metrics) {
   std::vector<std::pair<std::string, std::string>> rows;
   const auto value = [&](const char* name) -> std::optional<double> {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,24 @@ ProfileReport parse_ncu_report(std::string_view text);
 
 // Of `metrics`, those that errors in the report name: this GPU has no such counter.
 std::vector<std::string> rejected_metrics(std::string_view text, const std::vector<std::string>& metrics);
+
+// What a diagnosis asks of `metrics`. Each is nothing, or 0, if it was not counted.
+class ProfileCounters {
+ public:
+  explicit ProfileCounters(const nlohmann::json& metrics) : metrics_(metrics) {}
+  std::optional<double> sm_throughput() const;      // percent of the peak of the busiest pipe
+  std::optional<double> memory_throughput() const;  // the same of caches, shared and device memory
+  std::optional<double> dram_gbps() const;
+  double sum_of_conflicts() const;   // bank conflicts of loads and stores
+  double sum_of_wavefronts() const;  // passes over shared memory, conflicts among them
+  // Of the time that warps wait (selected ones aside), the share of these reasons: 0 to 1.
+  double stall_share(std::initializer_list<std::string_view> reasons) const;
+  std::optional<std::string> largest_stall() const;
+
+ private:
+  std::optional<double> value(const char* name) const;
+  const nlohmann::json& metrics_;
+};
 
 // For people, as name and value: duration, throughputs, occupancy, sectors per request, bank conflicts, the largest stall reasons.
 // What was not counted is left out.

@@ -37,6 +37,11 @@ TuneSubject template_subject(const KernelTemplate& kernel, const Problem& proble
   const WorkAmount work = evaluate_work(kernel.spec, problem, device);
   subject.flops = work.flops;
   subject.bytes = work.bytes;
+  try {
+    subject.has_baseline = evaluate_baseline(kernel.spec, problem, device).has_value();
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("kernel {}: {}", kernel.spec.name, error.what()));
+  }
   return subject;
 }
 

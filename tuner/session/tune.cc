@@ -25,6 +25,10 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
+bool times_baseline(const TuneSubject& subject, const TuneOptions& options) {
+  return options.baseline && subject.has_baseline && options.finalists > 0;
+}
+
 nlohmann::json session_identity(const TuneSubject& subject, const SearchSpace& space, const TuneOptions& options) {
   return {{"problem", nlohmann::json::parse(subject.problem.canonical())},
           {"space", {{"valid", space.size()}, {"where", options.where}}},
@@ -82,6 +86,7 @@ class TuneSession {
     proposed.identity = session_identity(subject_, space_, options_);
     if (options_.sanitize) result_.sanitizer = executor_.sanitizer();
     if (!result_.sanitizer.name.empty()) proposed.identity["sanitizer"] = result_.sanitizer.name;
+    if (times_baseline(subject_, options_)) proposed.identity["baseline"] = true;
     const auto standing = store_.standing_winner(context_, subject_.problem, std::string(objective_name(options_.objective)));
     BookSeeds seeds;
     if (standing && declared(space_, standing->configuration)) seeds.standing_winner = standing->configuration;
@@ -129,6 +134,7 @@ class TuneSession {
       }
     }
     result_.winner = store_.session_winner(session_.id);
+    result_.baseline = store_.session_baseline(session_.id);
     note_winner_verification();
     result_.clock.start = seconds_between(process_start_, Clock::now());
     return std::move(result_);
@@ -377,6 +383,7 @@ class TuneSession {
       result_.interrupted = true;
       return;
     }
+    note_baseline();
     refuse_impossible(finalists, chosen);
     result_.winner = decide_winner(finalists, chosen, options_.objective);
     if (result_.winner) {
@@ -391,9 +398,25 @@ class TuneSession {
     result_.clock.finalists = seconds_between(start, Clock::now());
   }
 
+  void note_baseline() {
+    if (!times_baseline(subject_, options_)) return;
+    result_.baseline = executor_.baseline();
+    if (!result_.baseline) return;
+    BaselineRecord& baseline = *result_.baseline;
+    baseline.method = context_.method;
+    if (!baseline.process_medians_us.empty()) {
+      const Interval interval = median_interval(baseline.process_medians_us);
+      baseline.median_us = median(baseline.process_medians_us);
+      baseline.ci_low_us = interval.low;
+      baseline.ci_high_us = interval.high;
+    }
+    store_.record_baseline(session_.id, baseline);
+  }
+
   FinalistPlan finalist_plan() const {
     FinalistPlan plan;
     plan.processes = options_.finalist_processes;
+    plan.baseline = times_baseline(subject_, options_);
     plan.stop = [this] { return options_.stop_requested(); };
     using Energy = FinalistPlan::Energy;
     plan.energy = options_.objective == Objective::energy ? Energy::every_process : options_.energy ? Energy::last_process : Energy::none;

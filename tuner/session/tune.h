@@ -28,6 +28,7 @@ struct TuneOptions {
   bool sanitize = false;         // the finalists, where the device has a sanitizer
   int finalists = 8;             // with those as near as kFinalistNear more; 0: the winner is the best of the first pass
   int finalist_processes = 5;
+  bool baseline = true;          // timed with the finalists, where the subject has one
   Objective objective = Objective::time;
   bool energy = false;           // of the finalists; with that objective, of every trial
   // A time-out in the book that gave a trial less time than this is no answer.
@@ -47,6 +48,7 @@ struct TuneSubject {
   Problem problem;
   std::vector<std::pair<std::string, Configuration>> presets;
   std::optional<double> flops, bytes;   // work of one launch
+  bool has_baseline = false;            // for this problem
 };
 
 struct PresetResult {
@@ -73,6 +75,7 @@ struct TuneResult {
   std::int64_t from_book_trials = 0;     // of them, winners of other problems and devices
   std::optional<double> ended_at_improvement;  // --budget auto ended the search at this expected improvement, a share
   std::optional<WinnerRecord> winner;    // none if nothing passed
+  std::optional<BaselineRecord> baseline;  // if one was asked for and there were finalists
   std::int64_t winner_verified_problems = 0;  // 1: on the tuned problem alone, its constraints exclude every other; 0: replay
   std::int64_t winner_skipped_problems = 0;   // verify problems that its constraints or the launch limits exclude
   std::vector<PresetResult> presets;

@@ -12,9 +12,6 @@
 namespace tunebook {
 namespace {
 
-// Above this a buffer cannot be meant: 2^40 elements.
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
-
 std::string place(const KernelSpec& spec, const Argument& argument, const char* field) {
   return fmt::format("kernel {}: /arguments '{}'/{}", spec.name, argument.name, field);
 }
@@ -46,6 +43,9 @@ VerificationPlan::VerificationPlan(const KernelTemplate& kernel, const Problem& 
 std::vector<ArgumentSetup> VerificationPlan::evaluate_arguments(const Entry& entry, std::uint64_t seed) const {
   const KernelSpec& spec = kernel_.spec;
   const DType problem_dtype = spec.problem_dtype(entry.problem);
+  // What depends on parameters: for the reference, which has none, as for the preset `default`.
+  KernelSpec::Scope scope = entry.scope;
+  spec.bind(scope, *spec.find_preset("default"));
   std::vector<ArgumentSetup> arguments;
   for (const Argument& argument : spec.arguments) {
     ArgumentSetup setup;
@@ -58,23 +58,23 @@ std::vector<ArgumentSetup> VerificationPlan::evaluate_arguments(const Entry& ent
     const char* field = argument.pointer ? "count" : "value";
     try {
       if (argument.pointer) {
-        setup.count = argument.count.evaluate_integer(entry.scope);
+        setup.count = argument.count.evaluate_integer(scope);
         if (setup.count < 0 || setup.count > kMaxElements) {
           throw InputError(fmt::format("{}: `{}` gives {} elements for {}", place(spec, argument, field), argument.count.text(),
                                        setup.count, entry.problem.display()));
         }
       } else if (is_floating(setup.dtype)) {
-        setup.real = argument.value.evaluate_real(entry.scope);
+        setup.real = argument.value.evaluate_real(scope);
       } else {
-        setup.integer = argument.value.evaluate_integer(entry.scope);
+        setup.integer = argument.value.evaluate_integer(scope);
       }
-      if (argument.pointer && argument.access != Argument::Access::in && is_floating(setup.dtype)) {
+      if (argument.is_result() && is_floating(setup.dtype)) {
         auto tolerance = spec.tolerance.find(setup.dtype);
         if (tolerance == spec.tolerance.end()) tolerance = spec.tolerance.find(problem_dtype);
         if (tolerance != spec.tolerance.end()) {
           field = "tolerance";
-          setup.rel = tolerance->second.rel.evaluate_real(entry.scope);
-          setup.abs = tolerance->second.abs.evaluate_real(entry.scope);
+          setup.rel = tolerance->second.rel.evaluate_real(scope);
+          setup.abs = tolerance->second.abs.evaluate_real(scope);
           for (const auto& [bound, value] : {std::pair(&tolerance->second.rel, setup.rel), std::pair(&tolerance->second.abs, setup.abs)}) {
             if (value >= 0 && std::isfinite(value)) continue;
             throw InputError(fmt::format("{}: `{}` gives {:g} for {}; expected a number of at least 0", place(spec, argument, field), bound->text(),
@@ -100,14 +100,19 @@ SetupRequest VerificationPlan::setup(const CompileReply& reference, bool tuned_o
     setup.problem = static_cast<std::int64_t>(i);
     setup.display = entry.problem.display();
     setup.arguments = entry.arguments;
-    setup.reference = {reference.artifact, reference.symbol, entry.reference_launch};
+    setup.reference = {reference.artifact, reference.symbol, entry.reference_launch, {}};
     request.problems.push_back(std::move(setup));
   }
   return request;
 }
 
 ProblemLaunch VerificationPlan::Candidate::Applicable::with(const CompileReply& compiled) const {
-  return {problem, {{compiled.artifact, compiled.symbol, launch}}, nondeterministic, restore};
+  ProblemLaunch out{problem, {}, nondeterministic, restore, launches.workspaces};
+  for (const PlannedLaunch& launch : launches.launches) {
+    const std::string& symbol = launch.kernel == 0 ? compiled.symbol : compiled.other_symbols.at(launch.kernel - 1);
+    out.launches.push_back({compiled.artifact, symbol, launch.shape, launch.scalars});
+  }
+  return out;
 }
 
 bool VerificationPlan::holds(const Expression& expression, const KernelSpec::Scope& scope, const char* key, const std::string& of_what) const {
@@ -117,6 +122,30 @@ bool VerificationPlan::holds(const Expression& expression, const KernelSpec::Sco
     throw InputError(fmt::format("kernel {}: /{}: `{}`: column {}: {} (for {})", kernel_.spec.name, key, expression.text(), error.column,
                                  error.what(), of_what));
   }
+}
+
+// A launch that cannot be computed is the configuration's fault, not the session's.
+VerificationPlan::Launchable VerificationPlan::launchable(const Entry& entry, const Configuration& configuration,
+                                                          const KernelSpec::Scope& scope) const {
+  const KernelSpec& spec = kernel_.spec;
+  Launchable found;
+  try {
+    found.launches = plan_launches(spec, entry.problem, configuration, scope);
+    std::string exceeded;
+    for (const Launch& launch : spec.launches) {
+      if (evaluate_repeat(launch, scope, spec.name) == 0) continue;
+      const Expression& declared = launch.static_shared_bytes;
+      const std::int64_t fixed = declared.empty() ? 0 : declared.evaluate_integer(scope);
+      exceeded = launch_limit_violated(evaluate_launch(launch, scope, spec.name), fixed, device_.limits);
+      if (!exceeded.empty() && spec.launches.size() > 1) exceeded = launch.entry + ": " + exceeded;
+      if (!exceeded.empty()) return {Outcome::no_resources, exceeded, {}};
+    }
+  } catch (const InputError& error) {
+    return {Outcome::invalid, error.what(), {}};
+  } catch (const ExpressionError& error) {
+    return {Outcome::invalid, fmt::format("kernel {}: /launch/static_shared_bytes: column {}: {}", spec.name, error.column, error.what()), {}};
+  }
+  return found;
 }
 
 VerificationPlan::Candidate VerificationPlan::candidate(const Configuration& configuration) const {
@@ -135,46 +164,22 @@ VerificationPlan::Candidate VerificationPlan::candidate(const Configuration& con
       candidate.message = fmt::format("violates the constraint `{}`", violated->text());
       return candidate;
     }
-    // A launch that cannot be computed is this configuration's fault, not the session's.
-    LaunchShape launch;
-    std::int64_t static_shared = 0;
-    std::string failed;
-    try {
-      launch = evaluate_launch(spec.launch, scope, spec.name);
-      if (!spec.launch.static_shared_bytes.empty()) static_shared = spec.launch.static_shared_bytes.evaluate_integer(scope);
-    } catch (const InputError& error) {
-      failed = error.what();
-    } catch (const ExpressionError& error) {
-      failed = fmt::format("kernel {}: /launch/static_shared_bytes: column {}: {}", spec.name, error.column, error.what());
-    }
-    if (!failed.empty()) {
+    Launchable found = launchable(problems_[i], configuration, scope);
+    if (found.outcome != Outcome::ok) {
       if (!tuned) {
         ++candidate.skipped_problems;
         continue;
       }
-      candidate.outcome = Outcome::invalid;
-      candidate.message = failed;
+      candidate.outcome = found.outcome;
+      candidate.message = found.message;
       return candidate;
     }
-    const std::string exceeded = launch_limit_violated(launch, static_shared, device_.limits);
-    if (!exceeded.empty()) {
-      if (!tuned) {
-        ++candidate.skipped_problems;
-        continue;
-      }
-      candidate.outcome = Outcome::no_resources;
-      candidate.message = exceeded;
-      return candidate;
-    }
-    if (tuned) {
-      candidate.launch = launch;
-      candidate.static_shared_bytes = static_shared;
-    }
-    VerificationPlan::Candidate::Applicable applicable{static_cast<std::int64_t>(i), launch};
+    if (tuned) candidate.launches = found.launches;
+    VerificationPlan::Candidate::Applicable applicable{static_cast<std::int64_t>(i), std::move(found.launches)};
     const std::string of_what = configuration.display() + " on " + problems_[i].problem.display();
     applicable.nondeterministic = !spec.nondeterministic.empty() && holds(spec.nondeterministic, scope, "nondeterministic", of_what);
     applicable.restore = has_inout_ && (spec.restore.empty() || holds(spec.restore, scope, "restore", of_what));
-    candidate.verify.push_back(applicable);
+    candidate.verify.push_back(std::move(applicable));
   }
   return candidate;
 }

@@ -22,11 +22,10 @@ class VerificationPlan {
   struct Candidate {
     Outcome outcome = Outcome::ok;         // invalid, no_resources: never compiled
     std::string message;
-    LaunchShape launch;                    // on the tuned problem
-    std::int64_t static_shared_bytes = 0;  // as declared by the spec
+    LaunchSequence launches;               // on the tuned problem
     struct Applicable {
       std::int64_t problem;
-      LaunchShape launch;
+      LaunchSequence launches;
       bool nondeterministic = false;
       bool restore = false;
       ProblemLaunch with(const CompileReply& compiled) const;
@@ -48,6 +47,13 @@ class VerificationPlan {
     LaunchShape reference_launch;
   };
   std::vector<ArgumentSetup> evaluate_arguments(const Entry& entry, std::uint64_t seed) const;
+  // The launches of a bound scope within the device's limits; else the outcome and the reason.
+  struct Launchable {
+    Outcome outcome = Outcome::ok;
+    std::string message;
+    LaunchSequence launches;
+  };
+  Launchable launchable(const Entry& entry, const Configuration& configuration, const KernelSpec::Scope& scope) const;
 
   bool holds(const Expression& expression, const KernelSpec::Scope& scope, const char* key, const std::string& of_what) const;
 

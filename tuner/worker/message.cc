@@ -20,8 +20,10 @@ using WordTable = std::array<std::pair<std::string_view, Enum>, Size>;
 
 constexpr WordTable<WorkerRole, 2> kRoles = {{{"compiler", WorkerRole::compiler}, {"runner", WorkerRole::runner}}};
 constexpr WordTable<CacheMode, 2> kCacheModes = {{{"cold", CacheMode::cold}, {"warm", CacheMode::warm}}};
-constexpr WordTable<Argument::Access, 3> kAccesses = {
-    {{"in", Argument::Access::in}, {"out", Argument::Access::out}, {"inout", Argument::Access::inout}}};
+constexpr WordTable<Argument::Access, 4> kAccesses = {{{"in", Argument::Access::in},
+                                                       {"out", Argument::Access::out},
+                                                       {"inout", Argument::Access::inout},
+                                                       {"workspace", Argument::Access::workspace}}};
 constexpr WordTable<Fill::Kind, 6> kFillKinds = {{{"none", Fill::Kind::none},
                                                   {"uniform", Fill::Kind::uniform},
                                                   {"uniform_int", Fill::Kind::uniform_int},
@@ -79,15 +81,21 @@ SourceText decode_source(const ObjectReader& reader) {
   return {reader.text("file"), reader.text("text"), reader.text_pairs("headers")};
 }
 
+json encode_kernel_name(const KernelName& name) { return {{"entry", name.entry}, {"expression", name.expression}}; }
+
+KernelName decode_kernel_name(const ObjectReader& reader) { return {reader.text("entry"), reader.text("expression")}; }
+
 json encode_instantiation(const Instantiation& instantiation) {
   return {{"entry", instantiation.entry},
           {"name_expression", instantiation.name_expression},
+          {"others", encode_all(instantiation.others, encode_kernel_name)},
           {"defines", encode_pairs(instantiation.defines)},
           {"options", instantiation.options}};
 }
 
 Instantiation decode_instantiation(const ObjectReader& reader) {
-  return {reader.text("entry"), reader.text("name_expression"), reader.text_pairs("defines"), reader.texts("options")};
+  return {reader.text("entry"), reader.text("name_expression"), reader.objects("others", decode_kernel_name),
+          reader.text_pairs("defines"), reader.texts("options")};
 }
 
 json encode_fill(const Fill& fill) {
@@ -129,17 +137,29 @@ ArgumentSetup decode_argument(const ObjectReader& reader) {
   return argument;
 }
 
+json encode_scalar(const ScalarValue& scalar) {
+  return {{"argument", scalar.argument}, {"integer", scalar.integer}, {"real", scalar.real}};
+}
+
+ScalarValue decode_scalar(const ObjectReader& reader) { return {reader.count("argument"), reader.integer("integer"), reader.real("real")}; }
+
+json encode_workspace(const WorkspaceSize& workspace) { return {{"argument", workspace.argument}, {"count", workspace.count}}; }
+
+WorkspaceSize decode_workspace(const ObjectReader& reader) { return {reader.count("argument"), reader.count("count")}; }
+
 json encode_launch(const KernelLaunch& launch) {
   return {{"artifact", launch.artifact},
           {"symbol", launch.symbol},
           {"grid", launch.shape.grid},
           {"block", launch.shape.block},
-          {"shared_bytes", launch.shape.shared_bytes}};
+          {"shared_bytes", launch.shape.shared_bytes},
+          {"scalars", encode_all(launch.scalars, encode_scalar)}};
 }
 
 KernelLaunch decode_launch(const ObjectReader& reader) {
   return {reader.text("artifact"), reader.text("symbol"),
-          LaunchShape{reader.sizes("grid"), reader.sizes("block"), reader.count("shared_bytes")}};
+          LaunchShape{reader.sizes("grid"), reader.sizes("block"), reader.count("shared_bytes")},
+          reader.objects("scalars", decode_scalar)};
 }
 
 json encode_problem(const ProblemSetup& problem) {
@@ -154,16 +174,29 @@ ProblemSetup decode_problem(const ObjectReader& reader) {
           decode_launch(reader.object("reference"))};
 }
 
+json encode_baseline(const BaselineLaunch& baseline) {
+  return {{"operation", baseline.operation}, {"arguments", baseline.arguments}, {"parameters", encode_pairs(baseline.parameters)}};
+}
+
+BaselineLaunch decode_baseline(const ObjectReader& reader) {
+  return {reader.text("operation"), reader.counts("arguments"), reader.text_pairs("parameters")};
+}
+
 json encode_problem_launch(const ProblemLaunch& launch) {
-  return {{"problem", launch.problem},
-          {"launches", encode_all(launch.launches, encode_launch)},
-          {"nondeterministic", launch.nondeterministic},
-          {"restore", launch.restore}};
+  json result = {{"problem", launch.problem},
+                 {"launches", encode_all(launch.launches, encode_launch)},
+                 {"nondeterministic", launch.nondeterministic},
+                 {"restore", launch.restore},
+                 {"workspaces", encode_all(launch.workspaces, encode_workspace)}};
+  if (launch.baseline) result["baseline"] = encode_baseline(*launch.baseline);
+  return result;
 }
 
 ProblemLaunch decode_problem_launch(const ObjectReader& reader) {
-  return {reader.count("problem"), reader.objects("launches", decode_launch), reader.boolean("nondeterministic"),
-          reader.boolean("restore")};
+  ProblemLaunch launch = {reader.count("problem"), reader.objects("launches", decode_launch), reader.boolean("nondeterministic"),
+                          reader.boolean("restore"), reader.objects("workspaces", decode_workspace), std::nullopt};
+  if (reader.has("baseline")) launch.baseline = decode_baseline(reader.object("baseline"));
+  return launch;
 }
 
 json encode_plan(const TimingPlan& plan) {
@@ -367,6 +400,7 @@ json encode_message(const CompileReply& reply) {
           {"message", reply.message},
           {"artifact", reply.artifact},
           {"symbol", reply.symbol},
+          {"other_symbols", reply.other_symbols},
           {"resources", reply.resources.to_json()},
           {"options", reply.options},
           {"cached", reply.cached},
@@ -381,6 +415,7 @@ CompileReply decode_compile_reply(const ObjectReader& reader) {
   reply.message = reader.text("message");
   reply.artifact = reader.text("artifact");
   reply.symbol = reader.text("symbol");
+  reply.other_symbols = reader.texts("other_symbols");
   reply.resources = read_core<Resources>(reader, "resources");
   reply.options = reader.text("options");
   reply.cached = reader.boolean("cached");
@@ -425,16 +460,30 @@ RunReply decode_run_reply(const ObjectReader& reader) {
 }
 
 json encode_message(const InterleaveReply& reply) {
-  return {{"type", "interleave"},
-          {"id", reply.id},
-          {"outcome", std::string(outcome_name(reply.outcome))},
-          {"message", reply.message},
-          {"timings", encode_all(reply.timings, encode_timing)}};
+  json result = {{"type", "interleave"},
+                 {"id", reply.id},
+                 {"outcome", std::string(outcome_name(reply.outcome))},
+                 {"message", reply.message},
+                 {"timings", encode_all(reply.timings, encode_timing)}};
+  if (reply.baseline) {
+    result["baseline"] = {{"state", std::string(baseline_state_name(reply.baseline->state))},
+                          {"name", reply.baseline->name},
+                          {"message", reply.baseline->message}};
+  }
+  return result;
+}
+
+BaselineReport decode_baseline_report(const ObjectReader& reader) {
+  const std::optional<BaselineState> state = parse_baseline_state(reader.text("state"));
+  if (!state) reader.fail("state", "is not a state of a baseline");
+  return {*state, reader.text("name"), reader.text("message")};
 }
 
 InterleaveReply decode_interleave_reply(const ObjectReader& reader) {
-  return {reader.integer("id"), read_outcome(reader, "outcome"), reader.text("message"),
-          reader.objects("timings", decode_timing)};
+  InterleaveReply reply = {reader.integer("id"), read_outcome(reader, "outcome"), reader.text("message"),
+                           reader.objects("timings", decode_timing), std::nullopt};
+  if (reader.has("baseline")) reply.baseline = decode_baseline_report(reader.object("baseline"));
+  return reply;
 }
 
 json encode_message(const CalibrateReply& reply) {

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/baseline.h"
 #include "core/ceiling.h"
 #include "core/conditions.h"
 #include "core/device.h"
@@ -23,7 +24,7 @@
 
 namespace tunebook {
 
-inline constexpr int kProtocolVersion = 2;
+inline constexpr int kProtocolVersion = 3;
 
 enum class WorkerRole { compiler, runner };
 
@@ -52,7 +53,8 @@ struct CompileReply {
   Outcome outcome = Outcome::ok;  // ok, compile_error, no_resources (shared memory or registers over the limit)
   std::string message;            // the compiler's own words, trimmed to 16 KiB
   std::string artifact;           // path of the cubin or shared object in the cache
-  std::string symbol;             // lowered name
+  std::string symbol;             // lowered name of the instantiation's first kernel
+  std::vector<std::string> other_symbols;  // of its others
   Resources resources;
   std::string options;            // the full option line, for the record
   bool cached = false;
@@ -77,6 +79,7 @@ struct KernelLaunch {
   std::string artifact;
   std::string symbol;
   LaunchShape shape;
+  std::vector<ScalarValue> scalars = {};  // instead of the values of the problem's setup
 };
 
 // Buffers of one problem, with its reference result. A runner keeps several problems; problem 0 is the tuned one.
@@ -113,9 +116,11 @@ struct TimingPlan {
 
 struct ProblemLaunch {
   std::int64_t problem = 0;
-  std::vector<KernelLaunch> launches;  // in order; one today
+  std::vector<KernelLaunch> launches;  // in order
   bool nondeterministic = false;       // run-to-run equality is not asked
   bool restore = false;                // inout arguments must be made anew before each launch
+  std::vector<WorkspaceSize> workspaces = {};  // instead of the counts of the problem's setup
+  std::optional<BaselineLaunch> baseline = {};  // instead of launches; of an InterleaveRequest only
 };
 
 // Verify on each of `verify` in turn (two runs with different poison), then time `time` if given.
@@ -158,7 +163,15 @@ struct Stage {
   std::string what;                    // "load", "verify m=..", "time"
 };
 
-// Times several candidates interleaved (one sample of each in turn, order rotating): finalists.
+// How the baseline of an InterleaveRequest fared.
+struct BaselineReport {
+  BaselineState state = BaselineState::ok;
+  std::string name;                    // "cuBLAS 13.0.2"; "" if it is not known
+  std::string message;                 // which of the library's algorithms; else what went wrong, and what to do
+};
+
+// Times several candidates interleaved (one sample of each in turn, order rotating): finalists, and at most one baseline, which must be
+// right first. One that is not ok has no samples, and the others are timed as if it were not there.
 struct InterleaveRequest {
   std::int64_t id = 0;
   std::vector<ProblemLaunch> candidates;
@@ -172,6 +185,7 @@ struct InterleaveReply {
   Outcome outcome = Outcome::ok;
   std::string message;
   std::vector<Timing> timings;         // per candidate
+  std::optional<BaselineReport> baseline;  // where a candidate is one
 };
 
 // Measures the device's ceilings: bandwidths at each of `bytes` by the method of `cache`, and arithmetic peaks.

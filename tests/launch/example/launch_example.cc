@@ -88,12 +88,12 @@ class BareKernel {
     const auto size = [](const std::array<std::int64_t, 3>& extent) {
       return dim3{static_cast<unsigned>(extent[0]), static_cast<unsigned>(extent[1]), static_cast<unsigned>(extent[2])};
     };
-    config_.gridDim = size(cubin.about.grid);
-    config_.blockDim = size(cubin.about.block);
-    config_.dynamicSmemBytes = static_cast<std::size_t>(cubin.about.shared_bytes);
-    if (cubin.about.shared_bytes > 48 << 10) {
+    config_.gridDim = size(cubin.about.launches.front().grid);
+    config_.blockDim = size(cubin.about.launches.front().block);
+    config_.dynamicSmemBytes = static_cast<std::size_t>(cubin.about.launches.front().shared_bytes);
+    if (cubin.about.launches.front().shared_bytes > 48 << 10) {
       check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel_), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(cubin.about.shared_bytes)),
+                                 static_cast<int>(cubin.about.launches.front().shared_bytes)),
             "cudaFuncSetAttribute");
     }
   }
@@ -180,7 +180,9 @@ double run_shape(tunebook::Launcher& launcher, const Shape& shape, cudaStream_t 
 
   const auto start = Clock::now();
   const tunebook::Kernel matmul = launcher.get("matmul", problem);
-  matmul(stream, device_c.get(), device_a.get(), device_b.get(), shape.m, shape.n, shape.k);
+  // As C is not read (beta = 0) any pointer does for it; the last two say that neither A nor B is kept transposed.
+  const double alpha = 1, beta = 0;
+  matmul(stream, device_c.get(), device_a.get(), device_b.get(), shape.m, shape.n, shape.k, alpha, beta, device_c.get(), 0, 0);
   const double first_ms = seconds_since(start) * 1e3;
   check(cudaStreamSynchronize(stream), "matmul");
   matmul.wait();
@@ -196,13 +198,16 @@ double run_shape(tunebook::Launcher& launcher, const Shape& shape, cudaStream_t 
   BareKernel bare(launcher.cubin("matmul", problem));
   float *c = device_c.get(), *pa = device_a.get(), *pb = device_b.get();
   Shape sizes = shape;
+  double bare_alpha = alpha, bare_beta = beta;
+  int kept = 0;
+  void* none = nullptr;  // workspaces: a configuration of one launch has none
   const Costs costs = compare(
       stream,
       [&] {
-        void* arguments[] = {&c, &pa, &pb, &sizes.m, &sizes.n, &sizes.k};
+        void* arguments[] = {&c, &pa, &pb, &sizes.m, &sizes.n, &sizes.k, &bare_alpha, &bare_beta, &c, &kept, &kept, &none, &none};
         bare.launch(stream, arguments);
       },
-      [&] { matmul(stream, c, pa, pb, sizes.m, sizes.n, sizes.k); });
+      [&] { matmul(stream, c, pa, pb, sizes.m, sizes.n, sizes.k, alpha, beta, c, 0, 0); });
   std::printf("%5lld %5lld %5lld  %-17s %-6s %10.2f %8.3f %8.3f %8.3f %8.3f  %s\n", static_cast<long long>(shape.m),
               static_cast<long long>(shape.n), static_cast<long long>(shape.k), tunebook::tier_name(state->tier), state->cached ? "cache" : "new",
               first_ms, get_us, costs.bare_us, costs.tunebook_us, costs.difference_us, share <= 1 ? "right" : "WRONG");

@@ -51,6 +51,13 @@ struct LaunchOptions {
   LookupOptions lookup;
 };
 
+struct CompiledLaunch {
+  std::string symbol;              // the lowered name of the kernel in the cubin
+  std::array<std::int64_t, 3> grid = {1, 1, 1};   // in blocks
+  std::array<std::int64_t, 3> block = {1, 1, 1};  // in threads
+  std::int64_t shared_bytes = 0;   // dynamic, of one block
+};
+
 // What a kernel is compiled with, and why. Immutable.
 struct CompiledKernel {
   std::string kernel;
@@ -62,11 +69,9 @@ struct CompiledKernel {
   std::shared_ptr<const Answer> answer;  // what the book said, used or not; null: nothing
   std::string architecture;        // "sm_90", "sm_90a"
   std::string name_expression;     // "matmul<float, 64, 64>"
-  std::string symbol;              // the lowered name of the kernel in the cubin
+  std::string symbol;              // the lowered name of the first kernel in the cubin
   std::string cubin_path;          // in the user's cache
-  std::array<std::int64_t, 3> grid = {1, 1, 1};   // of the problem, in blocks
-  std::array<std::int64_t, 3> block = {1, 1, 1};  // in threads
-  std::int64_t shared_bytes = 0;   // dynamic, of one block
+  std::vector<CompiledLaunch> launches;  // of the problem, in order; at least one
   std::int64_t registers = -1;     // per thread; -1: not known
   bool cached = false;             // the cubin was compiled before
   double compile_seconds = 0;      // 0 if cached
@@ -130,7 +135,8 @@ class Kernel {
 
   // Queues one launch on `stream` (null: the default stream) and returns. `arguments`: those of kernel.json, in its order: device
   // pointers and scalars of exactly the declared size; a `void*` is taken for any pointer; f16 and bf16 scalars are any type of
-  // two bytes. No lock, no allocation. The Launcher's device must be the current one, as for any launch on a stream of it.
+  // two bytes. Workspaces, and scalars that depend on the configuration, are not given: they are the library's. No lock; no allocation but of
+  // workspaces, in the order of the stream. The Launcher's device must be the current one, as for any launch on a stream of it.
   // Throws std::invalid_argument if the arguments are not those of the declaration, LaunchError if CUDA refuses.
   template <class... Arguments>
   void operator()(CUstream_st* stream, const Arguments&... arguments) const {

@@ -1,4 +1,4 @@
-#include "cpu/cuda_tokens.h"
+#include "core/cuda_tokens.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,0 +1,250 @@
+// Two-dimensional filter of one image, as neural networks define it (cross-correlation): out(y, x) is the sum over i < fh, j < fw of
+// image(y + i - (fh - 1) / 2, x + j - (fw - 1) / 2) * filter(i, j), where the image is zero outside. All are row-major, out is as large
+// as the image. Every h, w, fh, fw >= 1 is right.
+//
+// SHARED = 0 is the textbook kernel. Otherwise a block copies its part of the image with the halo to shared memory, and each thread
+// computes TX neighbouring columns by TY neighbouring rows: a row of the tile that was read once serves TX * UNROLL_W products, and
+// with several filter rows written out (UNROLL_H) also several rows of results. UNROLL_W filter columns are written out, which is
+// best the whole row; other widths are right too. Filters beyond 33 rows or columns are taken in parts of 33.
+#include "async_copy.cuh"
+#include "element.cuh"
+#include "pack.cuh"
+
+__device__ constexpr int round_up(int value, int step) { return (value + step - 1) / step * step; }
+
+// The most of a filter that is taken at a time, and the room for its halo in a row of the tile.
+__device__ constexpr int max_part() { return 33; }
+__device__ constexpr int part_width(int unroll_w) { return unroll_w % 4 == 0 ? max_part() : unroll_w; }
+__device__ constexpr int halo_width(int unroll_w) { return round_up(part_width(unroll_w) - 1, 8); }
+
+// With eight columns per thread the threads together read every second quad at a time: half of the banks. Exchanging the quads of
+// each pair in every second group of 32 columns spreads them over all banks.
+template <int SWIZZLE>
+__device__ __forceinline__ int swizzled(int column) {
+  return SWIZZLE ? column ^ (column >> 5 & 1) * 4 : column;
+}
+
+// Adds ROWS rows of the filter, WIDTH columns each, to all of a thread's results. `tile` is the row of the tile where the thread's
+// first result meets the first of these filter rows, `column` where its first result meets the first of these filter columns. The
+// tile's row r meets filter row u in the result's row r - u.
+template <int ROWS, int WIDTH, int TX, int TY, int PITCH, int SWIZZLE, typename Sum>
+__device__ __forceinline__ void add_rows(Sum (&sum)[TY][TX], const Sum* tile, int column, const Sum* weights, int weights_pitch) {
+  constexpr int kRead = TX < 4 ? TX : 4;  // elements per read from shared memory
+  static_assert(TX % kRead == 0, "a thread's columns are whole packs");
+  constexpr int kSegment = round_up(TX + WIDTH - 1, kRead);
+#pragma unroll
+  for (int r = 0; r < TY + ROWS - 1; ++r) {
+    Sum segment[kSegment];
+#pragma unroll
+    for (int s = 0; s < kSegment; s += kRead) {
+      const auto read = load_pack<kRead>(tile + r * PITCH + swizzled<SWIZZLE>(column + s));
+#pragma unroll
+      for (int v = 0; v < kRead; ++v) segment[s + v] = read.element[v];
+    }
+#pragma unroll
+    for (int u = 0; u < ROWS; ++u) {
+      if (r - u < 0 || r - u >= TY) continue;
+#pragma unroll
+      for (int j0 = 0; j0 < WIDTH; j0 += 4) {
+        const auto weight = load_pack<4>(weights + u * weights_pitch + j0);
+#pragma unroll
+        for (int j = j0; j < j0 + 4 && j < WIDTH; ++j) {
+#pragma unroll
+          for (int x = 0; x < TX; ++x) sum[r - u][x] += segment[x + j] * weight.element[j - j0];
+        }
+      }
+    }
+  }
+}
+
+// Copies the part of the image whose corner is (from_y, from_x) to shared memory, zero outside of the image; INSIDE: all of it lies inside,
+// and a row of the image has less than 2^32 bytes.
+// A warp takes whole rows, so that what depends on the row is worked out once per row. The tile is at least MIN_WIDTH wide.
+template <bool INSIDE, typename T, int WARPS, int MIN_WIDTH, int PITCH, int SWIZZLE, int ASYNC>
+__device__ __forceinline__ void fill_tile(accumulator_t<T>* tile, const T* __restrict__ image, long long h, long long w, long long from_y,
+                                          long long from_x, int tile_h, int tile_w) {
+  constexpr int kSteps = (PITCH + 31) / 32;  // elements of a row per lane
+  constexpr int kRows = kSteps < 16 ? 16 / kSteps : 1;  // at a time: enough loads on their way to hide latency, few enough for the registers
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const int first = INSIDE || from_x >= 0 ? 0 : static_cast<int>(-from_x);  // columns of the tile from here ...
+  const int last = INSIDE || w - from_x >= tile_w ? tile_w : static_cast<int>(w - from_x);  // ... to here are inside
+  const T* const corner = image + from_y * w + from_x + lane;
+  const unsigned row_bytes = static_cast<unsigned>(w * static_cast<long long>(sizeof(T)));
+#pragma unroll 1
+  for (int r0 = warp; r0 < tile_h; r0 += WARPS * kRows) {
+    T staged[kRows][kSteps];
+#pragma unroll
+    for (int q = 0; q < kRows; ++q) {
+      const int r = r0 + q * WARPS < tile_h ? r0 + q * WARPS : tile_h - 1;  // past the end: the last row again
+      const bool row_inside = INSIDE || (from_y + r >= 0 && from_y + r < h);
+      const T* row = corner + r * w;
+      if constexpr (INSIDE) {  // one 32-bit multiplication
+        row = reinterpret_cast<const T*>(reinterpret_cast<const char*>(corner) + static_cast<unsigned long long>(r) * row_bytes);
+      }
+#pragma unroll
+      for (int s = 0; s < kSteps; ++s) {
+        const int c = lane + s * 32;
+        const bool inside = row_inside && (INSIDE || c >= first) && (INSIDE && s * 32 + 32 <= MIN_WIDTH || c < last);
+        if constexpr (ASYNC) {
+          if (s * 32 + 32 <= MIN_WIDTH || c < tile_w) {
+            copy_async<sizeof(T)>(tile + r * PITCH + swizzled<SWIZZLE>(c), inside ? row + s * 32 : image, inside);
+          }
+        } else {
+          staged[q][s] = T(0);
+          if (inside) staged[q][s] = row[s * 32];
+        }
+      }
+    }
+    if constexpr (!ASYNC) {
+#pragma unroll
+      for (int q = 0; q < kRows; ++q) {
+        const int r = r0 + q * WARPS < tile_h ? r0 + q * WARPS : tile_h - 1;
+#pragma unroll
+        for (int s = 0; s < kSteps; ++s) {
+          const int c = lane + s * 32;
+          if (s * 32 + 32 <= MIN_WIDTH || c < tile_w) tile[r * PITCH + swizzled<SWIZZLE>(c)] = widen(staged[q][s]);
+        }
+      }
+    }
+  }
+}
+
+template <typename T, int SHARED, int BX, int BY, int TX, int TY, int UNROLL_W, int UNROLL_H, int SWIZZLE, int ASYNC, int UNIFORM>
+__global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* __restrict__ image, const T* __restrict__ filter,
+                                                 long long h, long long w, int fh, int fw) {
+  using Sum = accumulator_t<T>;  // f16: each element is converted once per block, on its way to shared memory
+  static_assert(BX * BY <= 1024, "at most 1024 threads per block");
+  const int top = (fh - 1) / 2;
+  const int left = (fw - 1) / 2;
+  const int thread_x = threadIdx.x % BX;
+  const int thread_y = threadIdx.x / BX;
+  const unsigned tiles_x = static_cast<unsigned>((w + BX * TX - 1) / (BX * TX));
+  const long long x0 = static_cast<long long>(blockIdx.x % tiles_x) * (BX * TX);
+  const long long y0 = static_cast<long long>(blockIdx.x / tiles_x) * (BY * TY);
+
+  if constexpr (SHARED == 0) {
+    static_assert(TX == 1 && TY == 1, "one result per thread");
+    const long long x = x0 + thread_x;
+    const long long y = y0 + thread_y;
+    if (x >= w || y >= h) return;
+    Sum sum = 0;
+    for (int i = 0; i < fh; ++i) {
+      for (int j = 0; j < fw; ++j) {
+        const long long from_y = y + i - top;
+        const long long from_x = x + j - left;
+        if (from_y >= 0 && from_y < h && from_x >= 0 && from_x < w) {
+          sum += widen(image[from_y * w + from_x]) * widen(filter[i * fw + j]);
+        }
+      }
+    }
+    narrow(sum, out[y * w + x]);
+  } else {
+    static_assert(SWIZZLE == 0 || TX == 8, "the exchange is made for eight columns per thread");
+    static_assert(ASYNC == 0 || sizeof(T) == sizeof(Sum) && sizeof(T) >= 4, "an asynchronous copy converts nothing");
+    constexpr int kThreads = BX * BY;
+    constexpr int kPartW = part_width(UNROLL_W);
+    constexpr int kPitch = BX * TX + halo_width(UNROLL_W);
+    constexpr int kWarps = kThreads / 32;
+    static_assert(kThreads % 32 == 0, "whole warps");
+    const int warp = threadIdx.x / 32;
+    const int lane = threadIdx.x % 32;
+
+    extern __shared__ __align__(16) unsigned char shared_memory[];
+    Sum* const weights = reinterpret_cast<Sum*>(shared_memory);
+
+    Sum sum[TY][TX] = {};
+    const int column = thread_x * TX;
+#pragma unroll 1
+    for (int i0 = 0; i0 < fh; i0 += max_part()) {
+#pragma unroll 1
+      for (int j0 = 0; j0 < fw; j0 += kPartW) {
+        const int part_h = fh - i0 < max_part() ? fh - i0 : max_part();
+        const int part_w = fw - j0 < kPartW ? fw - j0 : kPartW;
+        const int weights_pitch = round_up(part_w, 4);
+        Sum* const tile = weights + part_h * weights_pitch;
+        if (i0 + j0 > 0) __syncthreads();  // everyone is done with the last part
+
+#pragma unroll 1
+        for (int i = warp; i < part_h; i += kWarps) {
+          const T* const row = filter + static_cast<long long>(i0 + i) * fw + j0;
+#pragma unroll 1
+          for (int j = lane; j < part_w; j += 32) weights[i * weights_pitch + j] = widen(row[j]);
+        }
+
+        // Most blocks touch no edge of the image: for them a load needs no check.
+        const long long from_y = y0 - top + i0;
+        const long long from_x = x0 - left + j0;
+        const int tile_w = BX * TX + part_w - 1;
+        const int tile_h = BY * TY + part_h - 1;
+        if (from_y >= 0 && from_y + tile_h <= h && from_x >= 0 && from_x + tile_w <= w && w < 1 << 29) {
+          fill_tile<true, T, kThreads / 32, BX * TX, kPitch, SWIZZLE, ASYNC>(tile, image, h, w, from_y, from_x, tile_h, tile_w);
+        } else {
+          fill_tile<false, T, kThreads / 32, BX * TX, kPitch, SWIZZLE, ASYNC>(tile, image, h, w, from_y, from_x, tile_h, tile_w);
+        }
+        if constexpr (ASYNC) {
+          commit_copies();
+          wait_for_copies<0>();
+        }
+        __syncthreads();
+
+        // Whole groups of UNROLL_W columns, then what is left of them one by one. A group starts where packs are aligned.
+        const Sum* const corner = tile + thread_y * TY * kPitch;
+        int j = 0;
+#pragma unroll 1
+        for (; j + UNROLL_W <= part_w; j += UNROLL_W) {
+          // Always 0, but the compiler does not know it: a weight whose address could differ between threads stays in an ordinary
+          // register. Else it passes through a uniform register, which saves registers and costs an instruction.
+          const Sum* const part = weights + j + (UNIFORM ? 0 : threadIdx.z);
+          int i = 0;
+#pragma unroll 1
+          for (; i + UNROLL_H <= part_h; i += UNROLL_H) {
+            add_rows<UNROLL_H, UNROLL_W, TX, TY, kPitch, SWIZZLE>(sum, corner + i * kPitch, column + j, part + i * weights_pitch, weights_pitch);
+          }
+          if constexpr (UNROLL_H > 1) {
+#pragma unroll 1
+            for (; i < part_h; ++i) {
+              add_rows<1, UNROLL_W, TX, TY, kPitch, SWIZZLE>(sum, corner + i * kPitch, column + j, part + i * weights_pitch, weights_pitch);
+            }
+          }
+        }
+#pragma unroll 1
+        for (; j < part_w; ++j) {
+#pragma unroll 1
+          for (int i = 0; i < part_h; ++i) {
+            const Sum weight = weights[i * weights_pitch + j];
+#pragma unroll
+            for (int r = 0; r < TY; ++r) {
+#pragma unroll
+              for (int x = 0; x < TX; ++x) sum[r][x] += corner[(i + r) * kPitch + swizzled<SWIZZLE>(column + x + j)] * weight;
+            }
+          }
+        }
+      }
+    }
+
+    constexpr int kWrite = TX < 4 ? TX : 4;
+    const bool aligned = w % kWrite == 0;  // a pack then lies inside or outside as a whole
+    const long long x = x0 + column;
+#pragma unroll
+    for (int r = 0; r < TY; ++r) {
+      const long long y = y0 + thread_y * TY + r;
+      if (y >= h) break;
+      T* const row = out + y * w + x;
+#pragma unroll
+      for (int c = 0; c < TX; c += kWrite) {
+        pack<T, kWrite> written;
+#pragma unroll
+        for (int v = 0; v < kWrite; ++v) narrow(sum[r][c + v], written.element[v]);
+        if (aligned) {
+          if (x + c < w) store_pack(row + c, written);
+        } else {
+#pragma unroll
+          for (int v = 0; v < kWrite; ++v) {
+            if (x + c + v < w) row[c + v] = written.element[v];
+          }
+        }
+      }
+    }
+  }
+}

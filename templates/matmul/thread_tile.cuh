@@ -1,0 +1,143 @@
+// The part of a block's tile that one thread computes: TM x TN results inside its warp's WM x WN. Rows (columns) come in groups of
+// up to 16 bytes of neighbours, the groups as far apart as the lanes of the warp together cover: lanes then read neighbouring packs
+// of shared memory, and write neighbouring packs of C.
+#pragma once
+
+#include "element.cuh"
+#include "pack.cuh"
+#include "problem.cuh"
+
+// The widest pack of elements that divides both.
+__device__ constexpr int pack_width(int most, int per_thread, int multiple) {
+  while (per_thread % most != 0 || multiple % most != 0) most /= 2;
+  return most;
+}
+
+template <typename T, int BM, int BN, int TM, int TN, int WM, int WN, int PITCH_A, int PITCH_B>
+class thread_tile {
+ public:
+  using Sum = accumulator_t<T>;
+  static constexpr int kThreads = (BM / WM) * (BN / WN) * 32;  // of one slice in k
+  static constexpr int kReadM = pack_width(16 / sizeof(Sum), TM, PITCH_A);
+  static constexpr int kReadN = pack_width(16 / sizeof(Sum), TN, PITCH_B);
+  static constexpr int kPacks = TM * TN / kReadN;
+  static_assert(BM % WM == 0 && BN % WN == 0, "the warps' tiles divide the block's");
+  static_assert(WM / TM >= 2 && (WM / TM) * (WN / TN) == 32 && WM % TM == 0 && WN % TN == 0, "the threads' tiles divide the warp's");
+
+  __device__ __forceinline__ explicit thread_tile(int thread) {
+    const int warp = thread / 32;
+    const int lane = thread % 32;
+    // Neighbouring lanes take the same columns of two rows: a read of 16 bytes per lane goes by quarters of a warp, and two quarters go at once
+    // where lanes i and i ^ 1 (or i ^ 2) read the same. With the lanes along the rows first, all but one of the four come again.
+    row0_ = warp / (BN / WN) * WM + (lane / (2 * kLanesN) * 2 + lane % 2) * kReadM;
+    column0_ = warp % (BN / WN) * WN + lane / 2 % kLanesN * kReadN;
+  }
+
+  // Of the i-th row and the j-th column of the thread, in the block's tile.
+  __device__ __forceinline__ int row(int i) const { return row0_ + i / kReadM * (kReadM * kLanesM) + i % kReadM; }
+  __device__ __forceinline__ int column(int j) const { return column0_ + j / kReadN * (kReadN * kLanesN) + j % kReadN; }
+
+  // The thread's elements of A and B at one depth; the pointers lead to that depth of the tiles.
+  struct fragment {
+    Sum a[TM];
+    Sum b[TN];
+  };
+  __device__ __forceinline__ void read(fragment& to, const Sum* a_row, const Sum* b_row) const {
+#pragma unroll
+    for (int i = 0; i < TM; i += kReadM) {
+      const auto part = load_pack<kReadM>(a_row + row(i));
+#pragma unroll
+      for (int v = 0; v < kReadM; ++v) to.a[i + v] = part.element[v];
+    }
+#pragma unroll
+    for (int j = 0; j < TN; j += kReadN) {
+      const auto part = load_pack<kReadN>(b_row + column(j));
+#pragma unroll
+      for (int v = 0; v < kReadN; ++v) to.b[j + v] = part.element[v];
+    }
+  }
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int i = 0; i < TM; ++i) {
+#pragma unroll
+      for (int j = 0; j < TN; ++j) sum_[i][j] = 0;
+    }
+  }
+
+  // FMA_ORDER: 0 along the rows; 1 the same, every second row backwards; 2 down the columns, every second one upwards. Then each
+  // multiply-add shares an operand with the last. The compiler keeps the order more or less; what it does to reads of registers, and to their banks, is for measuring.
+  template <int FMA_ORDER>
+  __device__ __forceinline__ void multiply_add(const fragment& f) {
+    constexpr bool kByRows = FMA_ORDER < 2;
+    constexpr bool kSerpentine = FMA_ORDER > 0;
+    constexpr int kOuter = kByRows ? TM : TN;
+    constexpr int kInner = kByRows ? TN : TM;
+#pragma unroll
+    for (int outer = 0; outer < kOuter; ++outer) {
+#pragma unroll
+      for (int step = 0; step < kInner; ++step) {
+        const int inner = kSerpentine && outer % 2 == 1 ? kInner - 1 - step : step;
+        const int i = kByRows ? outer : inner;
+        const int j = kByRows ? inner : outer;
+        sum_[i][j] += f.a[i] * f.b[j];
+      }
+    }
+  }
+
+  // Pack q of the thread's sums, one after the other along its rows, as it lies in scratch memory: that of all threads side by side.
+  __device__ __forceinline__ static pack<Sum, kReadN>* scratch(Sum* tile, int q, int thread) {
+    return reinterpret_cast<pack<Sum, kReadN>*>(tile) + q * kThreads + thread;
+  }
+  __device__ __forceinline__ void put(Sum* tile, int thread) const {
+#pragma unroll
+    for (int q = 0; q < kPacks; ++q) {
+      pack<Sum, kReadN> part;
+#pragma unroll
+      for (int v = 0; v < kReadN; ++v) part.element[v] = sum_[q / (TN / kReadN)][q % (TN / kReadN) * kReadN + v];
+      *scratch(tile, q, thread) = part;
+    }
+  }
+  __device__ __forceinline__ void add(Sum* tile, int thread) {
+#pragma unroll
+    for (int q = 0; q < kPacks; ++q) {
+      const pack<Sum, kReadN> part = *scratch(tile, q, thread);
+#pragma unroll
+      for (int v = 0; v < kReadN; ++v) sum_[q / (TN / kReadN)][q % (TN / kReadN) * kReadN + v] += part.element[v];
+    }
+  }
+
+  // Writes pack q of C. `c` and `c_in` lead to the tile's corner, `rows` by `columns` of which are in C, n elements apart; WIDTH
+  // neighbours are written at once.
+  template <int WIDTH, epilogue EPILOGUE>
+  __device__ __forceinline__ void write_pack(int q, const Sum* sums, T* c, const T* c_in, long long n, int rows, int columns, double alpha,
+                                             double beta) const {
+    constexpr int kWidth = WIDTH < kReadN ? WIDTH : kReadN;
+    const int r = row(q / (TN / kReadN));
+    if (r >= rows) return;
+#pragma unroll
+    for (int v = 0; v < kReadN; v += kWidth) {
+      const int at = column(q % (TN / kReadN) * kReadN) + v;
+      if (at >= columns) continue;
+      pack<T, kWidth> written;
+#pragma unroll
+      for (int w = 0; w < kWidth; ++w) {
+        ::finish<EPILOGUE>(sums[v + w], alpha, beta, c_in + r * n + at + w, written.element[w]);
+      }
+      store_pack(c + r * n + at, written);
+    }
+  }
+  template <int WIDTH, epilogue EPILOGUE>
+  __device__ __forceinline__ void write(T* c, const T* c_in, long long n, int rows, int columns, double alpha, double beta) const {
+#pragma unroll
+    for (int q = 0; q < kPacks; ++q) {
+      write_pack<WIDTH, EPILOGUE>(q, &sum_[q / (TN / kReadN)][q % (TN / kReadN) * kReadN], c, c_in, n, rows, columns, alpha, beta);
+    }
+  }
+
+ private:
+  static constexpr int kLanesM = WM / TM;
+  static constexpr int kLanesN = WN / TN;
+  int row0_, column0_;
+  Sum sum_[TM][TN];
+};

@@ -1,0 +1,8 @@
+// y = 2 x + 1
+template <int BLOCK>
+__global__ void bounds(float* y, const float* x, long long n) {
+  const long long index = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
+  if (index >= n) return;
+  const float value = x[index];
+  y[index] = 2 * value + 1;
+}

@@ -1,0 +1,8 @@
+// y = 2 x + 1
+constexpr int kWarps = 4;
+
+template <int BLOCK>
+__global__ void __launch_bounds__(BLOCK) launch_bounds(float* y, const float* x, long long n) {
+  const long long index = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
+  if (index < n) y[index] = 2 * x[index] + 1;
+}
