@@ -260,7 +260,7 @@ TEST(Strategy, LearningOnesBeatRandomSearch) {
   for (const std::string name : {"local_search", "genetic", "differential_evolution", "surrogate", "auto"}) {
     EXPECT_LT(mean_best(name), random) << name;
   }
-  EXPECT_LT(mean_best("auto"), 101);  // the optimum is 100
+  EXPECT_LT(mean_best("auto"), 102);  // the optimum is 100, the next best 106
 }
 
 TEST(Strategy, WhatOthersTriedIsLearntAndNotProposed) {
