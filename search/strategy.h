@@ -51,7 +51,7 @@ struct Budget {
   // "auto" ends when the expected improvement stayed below this share of the best for so many proposals in a row, and at the
   // latest after kAutoMost proposals (which is also the end where a strategy does not know what to expect).
   static constexpr double kAutoImprovement = 0.01;
-  static constexpr int kAutoPatience = 10;
+  static constexpr int kAutoPatience = 20;
   static constexpr std::uint64_t kAutoMost = 1000;
 
   std::optional<std::uint64_t> trials;
