@@ -39,6 +39,31 @@ __device__ __forceinline__ void store_to_block(T* local, int rank, T value) {
 #endif
 }
 
+// Reads what block `rank` has in its shared memory where `local` is in this block's. It must have arrived after it wrote, and must not leave
+// before the reader has arrived in turn.
+template <typename T>
+__device__ __forceinline__ T load_from_block(const T* local, int rank) {
+  static_assert(sizeof(T) % 4 == 0, "whole words");
+  T value{};
+#ifndef TUNEBOOK_CPU
+  unsigned words[sizeof(T) / 4];
+  const unsigned here = static_cast<unsigned>(__cvta_generic_to_shared(local));
+  unsigned there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
+  if constexpr (sizeof(T) == 16) {
+    asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3]) : "r"(there) : "memory");
+  } else {
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+      asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(words[i]) : "r"(there + 4 * i) : "memory");
+    }
+  }
+  memcpy(&value, words, sizeof(T));
+#endif
+  return value;
+}
+
 // Reduces one value per block; every thread of the cluster gives its block's and gets the result, the same to the last bit.
 // `partial` is shared memory, one T per block of the cluster, for this call only: nobody waits until all have read theirs.
 template <int BLOCKS, typename T, typename Op>

@@ -16,10 +16,11 @@ class row_team {
     if constexpr (BLOCKS > 1) cluster_arrive();
   }
 
-  // This thread's row, which may lie behind the last one, and the thread's number in it.
+  // This thread's (first) row, which may lie behind the last one, how many rows all teams have at a time, and the thread's number in a row.
   __device__ __forceinline__ long long row() const {
     return static_cast<long long>(blockIdx.x / BLOCKS) * ROWS + threadIdx.x / THREADS;
   }
+  __device__ __forceinline__ long long rows_at_a_time() const { return static_cast<long long>(gridDim.x / BLOCKS) * ROWS; }
   __device__ __forceinline__ int thread() const {
     return (BLOCKS > 1 ? cluster_rank() * THREADS : 0) + static_cast<int>(threadIdx.x) % THREADS;
   }
@@ -31,14 +32,16 @@ class row_team {
   }
 
   // Reduces one value per thread over the row; all threads of the block (the cluster) call it together and get the row's result. Each call
-  // in a kernel has a CALL of its own, and with it its own shared memory: no barrier is needed between one call and the next.
+  // in a kernel has a CALL of its own, and with it its own shared memory: no barrier is needed between one call and the next. Nor is it
+  // where the same call comes again for the `turn`-th row: it takes other memory than the last time, and who is there for the second time
+  // since has passed a barrier that all reached after they had read.
   template <int CALL, typename T, typename Op>
-  __device__ __forceinline__ T reduce(T value, Op op) const {
-    __shared__ T warp_partial[(kBlockThreads + 31) / 32];
-    value = group_reduce<THREADS>(value, op, warp_partial);
+  __device__ __forceinline__ T reduce(T value, Op op, int turn = 0) const {
+    __shared__ T warp_partial[2][(kBlockThreads + 31) / 32];
+    value = group_reduce<THREADS>(value, op, warp_partial[turn % 2]);
     if constexpr (BLOCKS > 1) {
-      __shared__ T block_partial[BLOCKS];
-      value = cluster_reduce<BLOCKS>(value, op, block_partial);
+      __shared__ T block_partial[2][BLOCKS];
+      value = cluster_reduce<BLOCKS>(value, op, block_partial[turn % 2]);
     }
     return value;
   }

@@ -1,6 +1,7 @@
 // STAGES tiles in flight, warp tiles, k split inside the block (SLICES) and over blocks (SPLIT): what the fastest points are made of.
 #pragma once
 
+#include "cluster.cuh"
 #include "operand.cuh"
 #include "pad_copy.cuh"
 #include "problem.cuh"
@@ -17,6 +18,11 @@ constexpr bool kTensorCores = false;
 #else
 constexpr bool kTensorCores = true;
 #endif
+
+// SUMS: who adds the parts of a tile.
+constexpr int kByLaunch = 0;   // matmul_sum_parts
+constexpr int kByLast = 1;     // the block that comes last
+constexpr int kByCluster = 2;  // all of the cluster that the tile's blocks make, through each other's shared memory
 
 // Scratch memory for parts of tiles, behind the padded copies.
 template <typename T, transposition TA, transposition TB, int PAD_COPY>
@@ -138,8 +144,9 @@ struct pipelined {
 };
 
 // The product of a block: A and B with their strides in memory.
-template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN, int WM, int WN,
-          int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int LAST_SUMS, int PAD_COPY>
+template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES,
+          int SPLIT, int SUMS, int PAD_COPY>
 __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __restrict__ a, const T* __restrict__ b, long long a_stride,
                                                   long long b_stride, long long m, long long n, long long k, double alpha, double beta,
                                                   const T* __restrict__ c_in, double* workspace, int* tickets) {
@@ -164,11 +171,13 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
     const int thread = SLICES == 1 ? threadIdx.x : threadIdx.x % tile_t::kThreads;
     tile_t mine(thread);
 
+    // The parts of a tile are blocks far apart, or neighbours, which make a cluster.
+    const long long block = SUMS == kByCluster ? blockIdx.x % max(SPLIT, 1) * (tiles_m * tiles_n) + blockIdx.x / max(SPLIT, 1) : blockIdx.x;
     k_split<SPLIT> split(tiles_m * tiles_n, steps, gridDim.x);
-    split.start(blockIdx.x);
+    split.start(block);
     stretch work;
 #pragma unroll 1
-    while (split.next(blockIdx.x, work)) {
+    while (split.next(block, work)) {
       const tile_place place = place_of_tile<GROUP>(work.tile, tiles_m, tiles_n);
       const long long row0 = place.row * BM;
       const long long column0 = place.column * BN;
@@ -187,10 +196,32 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
       };
       if (SPLIT == 1 || (SPLIT == 0 && work.begin == 0 && work.end == steps)) {
         if (slice == 0) write();
+      } else if constexpr (SUMS == kByCluster) {
+        Sum* const part = shared_memory<Sum>();
+        if (slice == 0) mine.put(part, thread);
+        __syncwarp();
+        cluster_arrive();
+        cluster_wait();
+#pragma unroll 1
+        for (int q = cluster_rank() + slice * SPLIT; q < tile_t::kPacks; q += SPLIT * SLICES) {
+          pack<Sum, tile_t::kReadN> sum = {};
+#pragma unroll
+          for (int rank = 0; rank < SPLIT; ++rank) {
+            const auto addend = load_from_block(tile_t::scratch(part, q, thread), rank);
+#pragma unroll
+            for (int v = 0; v < tile_t::kReadN; ++v) sum.element[v] += addend.element[v];
+          }
+          mine.template write_pack<kWrite, EPILOGUE>(q, sum.element, c + row0 * n + column0, c_in + row0 * n + column0, n,
+                                                     static_cast<int>(m - row0 < BM ? m - row0 : BM),
+                                                     static_cast<int>(n - column0 < BN ? n - column0 : BN), alpha, beta);
+        }
+        __syncwarp();
+        cluster_arrive();  // nobody leaves while others read what it has
+        cluster_wait();
       } else if constexpr (SPLIT != 1) {
         Sum* const parts = parts_of<T, TA, TB, PAD_COPY>(workspace, m, n, k);
         if (slice == 0) mine.put(parts + work.slot * (BM * BN), thread);
-        if constexpr (LAST_SUMS) {
+        if constexpr (SUMS == kByLast) {
           __shared__ int is_last;
           const int count = split.parts(work.tile);
           if (last_of(tickets + work.tile, count, &is_last) && slice == 0) {
@@ -206,10 +237,10 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
 }
 
 // VEC = 0: as wide as the sizes allow, decided here, for a configuration that serves all.
-template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN, int WM, int WN,
-          int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES, int SPLIT, int LAST_SUMS, int BLOCKS,
-          int PAD_COPY>
-__global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) matmul_pipelined(MATMUL_ARGUMENTS(T)) {
+template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES,
+          int SPLIT, int SUMS, int PAD_COPY>
+__device__ __forceinline__ void pipelined_matmul(MATMUL_ARGUMENTS(T)) {
   long long a_stride = stride_of_a<TA>(m, k);
   long long b_stride = stride_of_b<TB>(n, k);
   if constexpr (PAD_COPY) {
@@ -220,12 +251,33 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) m
   }
   constexpr int kWidest = VEC != 0 ? VEC : 16 / sizeof(T);
   if (VEC != 0 || (a_stride % kWidest == 0 && b_stride % kWidest == 0 && n % kWidest == 0)) {
-    pipelined_product<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, kWidest, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
-                      LAST_SUMS, PAD_COPY>(c, a, b, a_stride, b_stride, m, n, k, alpha, beta, c_in, workspace, tickets);
+    pipelined_product<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, kWidest, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES,
+                      SPLIT, SUMS, PAD_COPY>(c, a, b, a_stride, b_stride, m, n, k, alpha, beta, c_in, workspace, tickets);
   } else if constexpr (VEC == 0) {
     pipelined_product<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, 1, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
-                      LAST_SUMS, PAD_COPY>(c, a, b, a_stride, b_stride, m, n, k, alpha, beta, c_in, workspace, tickets);
+                      SUMS, PAD_COPY>(c, a, b, a_stride, b_stride, m, n, k, alpha, beta, c_in, workspace, tickets);
   }
+}
+
+template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES,
+          int SPLIT, int SUMS, int BLOCKS,
+          int PAD_COPY>
+__global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) matmul_pipelined(MATMUL_ARGUMENTS(T)) {
+  pipelined_matmul<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
+                   SUMS, PAD_COPY>(c, a, b, m, n, k, alpha, beta, c_in, ta, tb, workspace, tickets);
+}
+
+// The same where the blocks of a tile are a cluster (sm_90 and newer).
+template <typename T, arithmetic MATH, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN,
+          int WM, int WN, int PAD, int VEC, int UNROLL, int STAGES, int FRAGMENTS, int FMA_ORDER, int GROUP, int SLICES,
+          int SPLIT, int SUMS, int BLOCKS,
+          int PAD_COPY>
+__global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) __cluster_dims__(SPLIT)
+    matmul_pipelined_clusters(MATMUL_ARGUMENTS(T)) {
+  static_assert(SUMS == kByCluster && SPLIT > 1, "a cluster is the blocks of a tile");
+  pipelined_matmul<T, MATH, TA, TB, EPILOGUE, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, UNROLL, STAGES, FRAGMENTS, FMA_ORDER, GROUP, SLICES, SPLIT,
+                   SUMS, PAD_COPY>(c, a, b, m, n, k, alpha, beta, c_in, ta, tb, workspace, tickets);
 }
 
 // Sums the parts of each tile, where the blocks that computed them did not: a pack of results per thread, with more blocks than the tiles

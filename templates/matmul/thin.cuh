@@ -17,7 +17,8 @@ class thin_product {
   static_assert(kThreads % 32 == 0 && kThreads <= 1024, "whole warps");
 
   // Element (line, depth) of the small matrix is at line * line_stride + depth * depth_stride, likewise of the large one.
-  __device__ __forceinline__ thin_product(const T* small, long long line_stride, long long depth_stride, long long lines) : depth_stride_(depth_stride) {
+  __device__ __forceinline__ thin_product(const T* small, long long line_stride, long long depth_stride, long long lines)
+      : depth_stride_(depth_stride) {
     // A line that does not exist is read from the first: nobody looks at its sums, and the loop needs no test.
 #pragma unroll
     for (int i = 0; i < TM; ++i) small_[i] = small + (i < lines ? i : 0) * line_stride;

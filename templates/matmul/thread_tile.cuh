@@ -27,8 +27,8 @@ class thread_tile {
   __device__ __forceinline__ explicit thread_tile(int thread) {
     const int warp = thread / 32;
     const int lane = thread % 32;
-    // Neighbouring lanes take the same columns of two rows: a read of 16 bytes per lane goes by quarters of a warp, and two quarters go at once
-    // where lanes i and i ^ 1 (or i ^ 2) read the same. With the lanes along the rows first, all but one of the four come again.
+    // Lanes i and i ^ 1 take the same columns of two groups of rows. A warp's reads of 16 bytes per lane go by quarters, two at once where such
+    // neighbours (or i and i ^ 2) read the same, which this order gives for A and for B.
     row0_ = warp / (BN / WN) * WM + (lane / (2 * kLanesN) * 2 + lane % 2) * kReadM;
     column0_ = warp % (BN / WN) * WN + lane / 2 % kLanesN * kReadN;
   }
@@ -66,7 +66,8 @@ class thread_tile {
   }
 
   // FMA_ORDER: 0 along the rows; 1 the same, every second row backwards; 2 down the columns, every second one upwards. Then each
-  // multiply-add shares an operand with the last. The compiler keeps the order more or less; what it does to reads of registers, and to their banks, is for measuring.
+  // multiply-add shares an operand with the last. The compiler keeps the order more or less; what it does to reads of registers, and
+  // to their banks, is for measuring.
   template <int FMA_ORDER>
   __device__ __forceinline__ void multiply_add(const fragment& f) {
     constexpr bool kByRows = FMA_ORDER < 2;

@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(BLOCK)
 // look_back: a tile for each block. Tiles wait for those before them, so these must have been started: `by_ticket` numbers the blocks as
 // they start; `by_block` trusts that blocks start in order, as they do on every GPU so far, though nothing promises it.
 template <typename T, Kind KIND, int BLOCK, int ITEMS, int VEC, int TRANSPOSE, int PAD, int BLOCKS_PER_SM, TileOrder ORDER,
-          int WINDOW, int WAIT, int DELAY, Clear CLEAR>
+          int WINDOW, int WAIT, Clear CLEAR>
 __global__ void __launch_bounds__(BLOCK, BLOCKS_PER_SM)
     scan(T* __restrict__ y, const T* __restrict__ x, unsigned long long*, unsigned long long* state, int /*exclusive: the reference's*/,
          long long n, long long) {
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_PER_SM)
     Sum prefix = 0;
     if (index > 0) {
       if constexpr (WAIT > 0) __nanosleep(WAIT);
-      prefix = look_back<Sum, WINDOW, DELAY>(state, index, values);
+      prefix = look_back<Sum, WINDOW>(state, index, values);
       if (leader) published<Sum>::write(state + kStateHead, index, kPrefix, prefix + total);
     }
     if (leader) tile_prefix = prefix;
@@ -167,9 +167,9 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_PER_SM)
   }
 }
 
-// pipelined: look_back by blocks that stay, and load the next tile while they look back from one. Tiles are numbered as they are begun,
+// look_back with STAGES = 2: by blocks that stay, and load the next tile while they look back from one. Tiles are numbered as they are begun,
 // so that none waits for one that no block has begun.
-template <typename T, Kind KIND, int BLOCK, int ITEMS, int VEC, int PAD, int BLOCKS_PER_SM, int WINDOW, int WAIT, int DELAY, Clear CLEAR>
+template <typename T, Kind KIND, int BLOCK, int ITEMS, int VEC, int PAD, int BLOCKS_PER_SM, int WINDOW, int WAIT, Clear CLEAR>
 __global__ void __launch_bounds__(BLOCK, BLOCKS_PER_SM)
     scan_pipelined(T* __restrict__ y, const T* __restrict__ x, unsigned long long*, unsigned long long* state, int, long long n,
                    long long tiles) {
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_PER_SM)
       Sum prefix = 0;
       if (index > 0) {
         if constexpr (WAIT > 0) __nanosleep(WAIT);
-        prefix = look_back<Sum, WINDOW, DELAY>(state, index, values);
+        prefix = look_back<Sum, WINDOW>(state, index, values);
         if (leader) published<Sum>::write(state + kStateHead, index, kPrefix, prefix + total);
       }
       if (leader) tile_prefix = prefix;
@@ -235,7 +235,7 @@ __global__ void __launch_bounds__(BLOCK, BLOCKS_PER_SM)
   }
 }
 
-// The second launch of look_back and pipelined with CLEAR = second_launch.
+// The second launch of look_back with CLEAR = second_launch.
 template <typename T>
 __global__ void scan_clear(T* __restrict__, const T* __restrict__, unsigned long long*, unsigned long long* state, int, long long,
                            long long tiles) {

@@ -131,42 +131,46 @@ class row_part {
   float kept_base_ = 0.0f;  // what is kept has become exp(x - kept_base_)
 };
 
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE>
+// TURNS rows one after the other: the next one is read while the quotients of the last one are still on their way.
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE, int TURNS>
 __device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long long n) {
   using Team = row_team<THREADS, ROWS, BLOCKS>;
   using Slice = row_slice<T, VEC, Team::kThreads, REGISTERS, SHARED, UNROLL, Team::kBlockThreads>;
   extern __shared__ __align__(16) unsigned char shared_memory[];
 
   const Team team;
-  const long long row = team.row();
-  Slice slice(x + row * n, row < m ? n / VEC : 0, team.thread(), reinterpret_cast<pack<T, VEC>*>(shared_memory));
-  slice.hold();
-  team.wait_for_start();
+#pragma unroll 1
+  for (int turn = 0; turn < TURNS; ++turn) {
+    const long long row = team.row() + turn * team.rows_at_a_time();
+    Slice slice(x + row * n, row < m ? n / VEC : 0, team.thread(), reinterpret_cast<pack<T, VEC>*>(shared_memory));
+    slice.hold();
+    if (turn == 0) team.wait_for_start();
 
-  row_part<T, VEC, Slice> part(slice);
-  exp_sum total;
-  if constexpr (ONLINE) {
-    total = team.template reduce<0>(part.online_sum(), join{});
-  } else {
-    total.maximum = team.template reduce<0>(part.maximum(), maximum{});
-    total.sum = team.template reduce<1>(part.sum(finite_base(total.maximum)), plus{});
+    row_part<T, VEC, Slice> part(slice);
+    exp_sum total;
+    if constexpr (ONLINE) {
+      total = team.template reduce<0>(part.online_sum(), join{}, turn);
+    } else {
+      total.maximum = team.template reduce<0>(part.maximum(), maximum{}, turn);
+      total.sum = team.template reduce<1>(part.sum(finite_base(total.maximum)), plus{}, turn);
+    }
+    part.write_quotients(y + row * n + team.thread() * VEC, total);
   }
-  part.write_quotients(y + row * n + team.thread() * VEC, total);
 }
 
 // The kernels, of which a configuration launches one, or the last two one after the other. The registers leave room for RESIDENT threads on a
 // multiprocessor: some blocks read or write while others reduce. `partial` is m x BLOCKS.
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONLINE, int RESIDENT>
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONLINE, int TURNS, int RESIDENT>
 __global__ void __launch_bounds__(THREADS * ROWS, RESIDENT / (THREADS * ROWS))
     softmax(T* __restrict__ y, const T* __restrict__ x, float*, long long m, long long n) {
-  softmax_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONLINE>(y, x, m, n);
+  softmax_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONLINE, TURNS>(y, x, m, n);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE, int RESIDENT>
+template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE, int TURNS, int RESIDENT>
 __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) __cluster_dims__(BLOCKS)
     softmax_cluster(T* __restrict__ y, const T* __restrict__ x, float*, long long m, long long n) {
-  softmax_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, ONLINE>(y, x, m, n);
+  softmax_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, ONLINE, TURNS>(y, x, m, n);
 }
 #endif
 

@@ -12,7 +12,8 @@ class GpuBinding : public CliTest {
  protected:
   void SetUp() override {
     std::string obstacle = "no cuda:0";
-    for (const auto& device : run_json({"devices", "--json"})["devices"]) {
+    const auto listing = run_json({"devices", "--json"});  // named: a temporary would be gone before the first device
+    for (const auto& device : listing["devices"]) {
       if (device["id"] == "cuda:0") obstacle = device["usable"].get<bool>() ? "" : device["error"].get<std::string>();
     }
     if (!obstacle.empty()) GTEST_SKIP() << obstacle;

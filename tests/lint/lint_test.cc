@@ -164,6 +164,28 @@ TEST_F(LintVerb, ReadsPastTheEnd) {
   EXPECT_TRUE(check("clean", "bounds", {"--device", "cpu"}, 0)["lint"].empty());
 }
 
+// A configuration that is for large sizes alone is run on one of them, made ragged.
+TEST_F(LintVerb, WhatIsOnlyForLargeSizes) {
+  fs::create_directories(folder() / "large");
+  fs::copy(planted("faulty") / "bounds", folder() / "large/bounds");
+  const auto replace = [&](const char* file, const std::string& from, const std::string& to) {
+    const fs::path path = folder() / "large/bounds" / file;
+    std::string text = read_file(path);
+    ASSERT_NE(text.find(from), std::string::npos);
+    std::ofstream(path) << text.replace(text.find(from), from.size(), to);
+  };
+  replace("kernel.cu", "  const float value", "  if (BLOCK == 128 && index >= n) return;\n  const float value");
+  replace("kernel.json", "\"constraints\": []", "\"constraints\": [\"BLOCK == 128 or n > 60000\"]");
+  replace("kernel.json", "\"presets\": {", "\"presets\": {\"large\": {\"BLOCK\": 256}, ");
+  const ProgramResult result = run({"check", "bounds", "--templates", (folder() / "large").string(), "--device", "cpu", "--samples", "0", "--json"}, 300);
+  EXPECT_EQ(result.exit_code, 3) << result.out << result.err;
+  const auto answer = parse_one_line(result.out);
+  ASSERT_EQ(answer["lint"].size(), 1U) << answer.dump();
+  const std::string message = answer["lint"][0]["message"];
+  EXPECT_TRUE(message.starts_with("preset large: ")) << message;
+  EXPECT_NE(message.find("n=655"), std::string::npos) << message;
+}
+
 TEST_F(LintVerb, UnalignedVectors) {
   const auto faulty = check("faulty", "alignment", {"--device", "cpu"}, 3);
   ASSERT_FALSE(faulty["lint"].empty()) << faulty.dump();

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/launch_plan.h"
 #include "core/random.h"
 #include "core/spec_shapes.h"
 #include "core/template_folder.h"
@@ -24,6 +25,7 @@ struct Options {
   std::string device;
   int samples = 6;
   int shapes = 0;
+  bool sanitize = false;
   bool json = false;
 };
 
@@ -111,30 +113,63 @@ std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<st
   return rows;
 }
 
+// What passed, once more under the device's sanitizer; a finding becomes the outcome of its row.
+void sanitize_rows(DeviceExecutor& executor, const std::vector<std::pair<Configuration, std::size_t>>& right, std::vector<Row>& rows,
+                   std::vector<std::string>& notes) {
+  const SanitizerChoice sanitizer = executor.sanitizer();
+  if (sanitizer.name.empty()) return notes.push_back(fmt::format("--sanitize: {}", sanitizer.reason));
+  std::vector<Configuration> configurations;
+  for (const auto& [configuration, row] : right) configurations.push_back(configuration);
+  const std::vector<SanitizerVerdict> verdicts = executor.sanitize(configurations, {});
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    Row& row = rows[right[i].second];
+    row.what += verdicts[i].clean ? fmt::format(", clean under {}", sanitizer.name) : "";
+    if (!verdicts[i].finding.empty()) {
+      row.outcome = verdicts[i].outcome;
+      row.message = verdicts[i].finding;
+    } else if (!verdicts[i].clean) {
+      notes.push_back(fmt::format("{} {}: {}", row.kernel, row.what, verdicts[i].note));
+    }
+  }
+}
+
+// Some references take more shared memory the larger a size is.
+bool reference_fits(const KernelSpec& spec, const Problem& problem, const Device& device) {
+  return launch_limit_violated(evaluate_launch(spec.reference.launch, spec.scope(problem, device), spec.name), 0, device.limits).empty();
+}
+
 // Verified against the reference on the spec's small problems, or, if `shapes` says how many, on a sweep of shapes; the last verify problem
 // stands for the tuned one.
-std::vector<Row> device_rows(const KernelTemplate& declared, const std::string& device, int samples, int shapes) {
+std::vector<Row> device_rows(const KernelTemplate& declared, const Options& chosen, std::vector<std::string>& notes) {
+  const int samples = chosen.samples, shapes = chosen.shapes;
   std::vector<Row> rows;
   for (const auto& [defaults, all_presets] : sample_problems(declared.spec)) {
     const std::vector<Problem> small = declared.spec.verify_problems(defaults);
     const Problem problem = small.empty() ? defaults : small.back();
     KernelTemplate kernel = declared;
+    DeviceExecutorOptions options;
+    options.device = DeviceChoice::parse(chosen.device);
+    DeviceExecutor executor(kernel, options);
+    const Device& found = executor.identity().device;
     if (shapes > 0) {
       kernel.spec.whole_verify = sweep_shapes(declared.spec, problem, shapes);
+      std::erase_if(kernel.spec.whole_verify, [&](const Problem& one) { return !reference_fits(declared.spec, one, found); });
       for (Dimension& dimension : kernel.spec.dimensions) dimension.verify.clear();
     }
-    DeviceExecutorOptions options;
-    options.device = DeviceChoice::parse(device);
-    DeviceExecutor executor(kernel, options);
     executor.set_problem(problem);
-    const Device& found = executor.identity().device;
     ProgressLine line;
+    std::vector<std::pair<Configuration, std::size_t>> right;  // with its row
     for (auto& [what, configuration] : choose_samples(kernel.spec, problem, found, samples, all_presets)) {
       line.show(fmt::format("{} {}: {}", kernel.spec.name, problem.display(), what));
       const Examination examination = executor.examine(configuration);
       rows.push_back({kernel.spec.name, found.kind == "cpu" ? "cpu" : "sm_" + std::to_string(found.compute_capability),
                       category_text(kernel.spec, problem), what + fmt::format(" (run on {} problems)", examination.trial.verified_problems),
                       examination.trial.outcome, examination.trial.resources, examination.trial.message});
+      if (examination.trial.outcome == Outcome::ok) right.emplace_back(configuration, rows.size() - 1);
+    }
+    if (chosen.sanitize && all_presets) {
+      line.show(fmt::format("{} {}: {}", kernel.spec.name, problem.display(), executor.sanitizer().name));
+      sanitize_rows(executor, right, rows, notes);
     }
   }
   return rows;
@@ -191,6 +226,7 @@ int run_check(const Options& options) {
   if (!options.device.empty() && DeviceChoice::parse(options.device).kind == DeviceChoice::Kind::replay) {
     throw InputError("check needs a device that runs kernels: --device cuda:N or cpu");
   }
+  if (options.sanitize && options.device.empty()) throw InputError("--sanitize: nothing runs without --device; name cuda:N or cpu");
   if (options.shapes > 0 && options.device.empty()) throw InputError("--shapes: nothing runs without --device; name cuda:N or cpu");
   const auto path = template_search_path(options.templates);
   std::vector<std::string> kernels = options.kernels;
@@ -217,7 +253,7 @@ int run_check(const Options& options) {
       rows.insert(rows.end(), compiled.begin(), compiled.end());
     }
     if (!options.device.empty()) {
-      const auto run = device_rows(kernel, options.device, options.samples, options.shapes);
+      const auto run = device_rows(kernel, options, notes);
       rows.insert(rows.end(), run.begin(), run.end());
       if (DeviceChoice::parse(options.device).kind == DeviceChoice::Kind::cpu) review_accesses(kernel, options.samples, review);
     }
@@ -269,6 +305,7 @@ void add_check(CLI::App& app, Invocation& invocation) {
       ->check(CLI::Range(0, 10000))->capture_default_str();
   verb->add_option("--shapes", options->shapes, "With --device: run on every size from 1 to 33 and so many random shapes instead of the declared problems")
       ->check(CLI::Range(0, 100000));
+  verb->add_flag("--sanitize", options->sanitize, "With --device: what passes runs again under compute-sanitizer, on cpu under AddressSanitizer");
   add_device_option(*verb, options->device);
   verb->get_option("--device")->description("Run the samples on this device against the reference");
   add_templates_option(*verb, options->templates);

@@ -103,6 +103,40 @@ bool is_affordable(const KernelSpec& spec, const Problem& problem, const Device&
   }
 }
 
+bool is_valid(const KernelSpec& spec, const Configuration& configuration, const Problem& problem, const Device& device) {
+  KernelSpec::Scope scope = spec.scope(problem, device);
+  spec.bind(scope, configuration);
+  if (spec.violated_constraint(scope) != nullptr) return false;
+  return spec.cpu.empty() || device.kind != "cpu" || spec.cpu.evaluate_bool(scope);
+}
+
+// Small problems on which the configuration is valid, for one that needs some of its sizes to be about as large as by default (rows that
+// fill its registers, a filter of the size that it is written for): those, or a little less, the others small.
+std::vector<Problem> problems_for(const KernelSpec& spec, const Configuration& configuration, const Problem& defaults, const std::vector<std::string>& sizes,
+                                  const Device& device) {
+  constexpr std::size_t kMost = 2, kMaxSizes = 6;
+  std::vector<Problem> found;
+  for (std::size_t kept = 1; kept < std::size_t{1} << std::min(sizes.size(), kMaxSizes); ++kept) {
+    for (const std::int64_t less : {1, 8, 0}) {
+      for (const std::span<const std::int64_t> list : {std::span<const std::int64_t>(kOdd), std::span<const std::int64_t>(kSixteens)}) {
+        for (std::size_t smaller = 0; smaller < list.size(); ++smaller) {
+          Problem problem = defaults;
+          for (std::size_t i = 0; i < sizes.size(); ++i) {
+            const std::int64_t own = std::get<std::int64_t>(defaults.at(sizes[i]));
+            const bool keeps = i < kMaxSizes && (kept >> i & 1) != 0;
+            problem.set(sizes[i], keeps ? std::max<std::int64_t>(own - less, 1) : list[std::min(smaller + i % 3, list.size() - 1)]);
+          }
+          if (!is_valid(spec, configuration, problem, device) || !is_affordable(spec, problem, device)) continue;
+          if (std::find(found.begin(), found.end(), problem) == found.end()) found.push_back(problem);
+          if (found.size() == kMost) return found;
+          break;
+        }
+      }
+    }
+  }
+  return found;
+}
+
 std::vector<Problem> ragged_problems(const KernelSpec& spec, const Problem& defaults, const Device& device) {
   std::vector<std::string> sizes;
   for (const Dimension& dimension : spec.dimensions) {
@@ -130,6 +164,12 @@ std::vector<Problem> ragged_problems(const KernelSpec& spec, const Problem& defa
   for (const Problem& problem : spec.verify_problems(defaults)) {
     if (taken < kMaxSpecProblems && is_affordable(spec, problem, device)) add(problem), ++taken;
   }
+  for (const auto& [name, preset] : spec.presets) {
+    if (std::any_of(problems.begin(), problems.end(), [&, &chosen = preset](const Problem& problem) { return is_valid(spec, chosen, problem, device); })) {
+      continue;
+    }
+    for (const Problem& problem : problems_for(spec, preset, defaults, sizes, device)) add(problem);
+  }
   return problems;
 }
 
@@ -137,13 +177,6 @@ struct Sample {
   std::string what;  // "preset default", "BLOCK=64,..."
   Configuration configuration;
 };
-
-bool is_valid(const KernelSpec& spec, const Configuration& configuration, const Problem& problem, const Device& device) {
-  KernelSpec::Scope scope = spec.scope(problem, device);
-  spec.bind(scope, configuration);
-  if (spec.violated_constraint(scope) != nullptr) return false;
-  return spec.cpu.empty() || device.kind != "cpu" || spec.cpu.evaluate_bool(scope);
-}
 
 // What is run of the combinations of categories: of the first everything, of another data type the presets, of another combination of a data
 // type that was there already the default.
@@ -250,15 +283,14 @@ class AccessLint {
     }
   }
 
-  // Of the cpu device.
+  // On the cpu device, on some declared problem.
   bool may_run(const Configuration& preset) const {
-    if (kernel_.spec.cpu.empty()) return true;
-    const std::vector<Problem> problems = kernel_.spec.category_problems();
-    return std::any_of(problems.begin(), problems.end(), [&](const Problem& problem) {
-      KernelSpec::Scope scope = kernel_.spec.scope(problem, device_);
-      kernel_.spec.bind(scope, preset);
-      return kernel_.spec.cpu.evaluate_bool(scope);
-    });
+    const auto valid = [&](const Problem& problem) { return is_valid(kernel_.spec, preset, problem, device_); };
+    for (const Problem& tuned : kernel_.spec.category_problems()) {
+      const std::vector<Problem> problems = kernel_.spec.verify_problems(tuned);
+      if (valid(tuned) || std::any_of(problems.begin(), problems.end(), valid)) return true;
+    }
+    return false;
   }
 
   void run_group(const Problem& tuned, const std::vector<Sample>& chosen) {
