@@ -63,7 +63,9 @@ struct SessionRecord {
   std::string budget;
   std::vector<std::string> where;
   nlohmann::json identity;     // everything that determines the session; equal identity: the same session
-  std::string standing_winner; // canonical configuration read from the book at its first run, or ""
+  // What its first run read from the book: the standing winner's canonical configuration or "", or a JSON list of it (or null) and
+  // of winners of other problems and devices.
+  std::string standing_winner;
   bool finished = false;
   double wall_seconds = 0;     // summed over runs
   std::string started_utc;     // ISO 8601
@@ -146,6 +148,14 @@ class Store {
   std::optional<WinnerRecord> standing_winner(const TrialContext& context, const Problem& problem,
                                               const std::string& objective = "time") const;
 
+  // The last winner of each problem and device that finished sessions of a kernel of this name hold, whatever its hash; the newest
+  // first, at most `limit`.
+  struct KernelWinner {
+    Problem problem;
+    std::string device_key;
+    Configuration configuration;
+  };
+  std::vector<KernelWinner> kernel_winners(const std::string& kernel, const std::string& objective, std::int64_t limit = 1000) const;
   void record_baseline(const std::string& session_id, const BaselineRecord& baseline);
   std::optional<BaselineRecord> session_baseline(const std::string& session_id) const;  // the newest
 

@@ -285,6 +285,25 @@ std::optional<WinnerRecord> Store::standing_winner(const TrialContext& context, 
   });
 }
 
+std::vector<Store::KernelWinner> Store::kernel_winners(const std::string& kernel, const std::string& objective, std::int64_t limit) const {
+  return impl_->read([&] {
+    sqlite::Statement select(impl_->database,
+                             "SELECT problem.json, device.key, configuration.json, kernel.spec, max(winner.id) AS last FROM kernel "
+                             "JOIN session ON session.kernel_id = kernel.id JOIN winner ON winner.session_id = session.id "
+                             "JOIN device ON device.id = device_id JOIN problem ON problem.id = problem_id "
+                             "JOIN configuration ON configuration.id = winner.configuration_id "
+                             "WHERE kernel.name = ? AND objective = ? AND finished_utc IS NOT NULL "
+                             "GROUP BY problem.id, device.id ORDER BY last DESC LIMIT ?");
+    std::vector<KernelWinner> winners;
+    sqlite::Statement::Run row = select.run(kernel, objective, limit);
+    while (row.next()) {
+      winners.push_back({read_values(row.text(0), declared_order_of_text(row.text(3), "problem"), "problem in the book"), row.text(1),
+                         read_values(row.text(2), declared_order_of_text(row.text(3), "parameters"), "configuration in the book")});
+    }
+    return winners;
+  });
+}
+
 std::optional<BaselineRecord> Store::session_baseline(const std::string& session_id) const {
   return impl_->read([&]() -> std::optional<BaselineRecord> {
     sqlite::Statement select(impl_->database,

@@ -20,7 +20,7 @@ constexpr double kMaxSeconds = 366.0 * 24 * 3600;
 
 [[noreturn]] void reject(const std::string& text, std::string_view reason) {
   throw InputError(fmt::format("--budget \"{}\": {}; give a number of trials (200), a share of the space (10%), a time "
-                               "(30s, 5m, 2h), or \"all\"",
+                               "(30s, 5m, 2h), \"all\", or \"auto\"",
                                text, reason));
 }
 
@@ -55,6 +55,10 @@ Budget Budget::parse(const std::string& text) {
     budget.share = 1;
     return budget;
   }
+  if (text == "auto") {
+    budget.automatic = true;
+    return budget;
+  }
   const char unit = text.empty() ? '\0' : text.back();
   const double scale = unit == '%' ? 0.01 : unit == 's' ? 1 : unit == 'm' ? 60 : unit == 'h' ? 3600 : 0;
   if (scale == 0) {
@@ -76,6 +80,7 @@ Budget Budget::parse(const std::string& text) {
 
 std::uint64_t Budget::trial_limit(std::uint64_t size) const {
   if (trials) return std::min(*trials, size);
+  if (automatic) return std::min(kAutoMost, size);
   if (!share || *share >= 1) return size;
   // Rounded up, but 7 % of 100 is 7 although 0.07 * 100 > 7 in doubles.
   constexpr double kRounding = 1e-12;

@@ -83,27 +83,10 @@ class AloneEffect {
 };
 
 std::vector<std::pair<std::string, std::vector<Value>>> find_unused_values(const SearchSpace& space) {
-  std::vector<std::vector<bool>> used;
-  std::size_t unseen = 0;
-  for (std::size_t i = 0; i < space.parameter_count(); ++i) {
-    used.emplace_back(space.domain_size(i), false);
-    unseen += space.domain_size(i);
-  }
-  std::vector<std::uint16_t> row(space.parameter_count());
-  for (std::uint64_t n = 0; n < space.size() && unseen > 0; ++n) {
-    space.row(n, row);
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (used[i][row[i]]) continue;
-      used[i][row[i]] = true;
-      --unseen;
-    }
-  }
   std::vector<std::pair<std::string, std::vector<Value>>> result;
-  for (std::size_t i = 0; i < used.size(); ++i) {
+  for (std::size_t i = 0; i < space.parameter_count(); ++i) {
     std::vector<Value> values;
-    for (std::size_t v = 0; v < used[i].size(); ++v) {
-      if (!used[i][v]) values.push_back(space.parameters()[i].values[v]);
-    }
+    for (const std::uint16_t v : space.unused_values(i)) values.push_back(space.parameters()[i].values[v]);
     if (!values.empty()) result.emplace_back(space.parameters()[i].name, std::move(values));
   }
   return result;

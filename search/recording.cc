@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "core/hash.h"
 #include "core/json_text.h"
 #include "search/csv_reader.h"
+#include "search/foreign_recording.h"
 #include "search/space_builder.h"
 #include "search/space_file.h"
 
@@ -93,6 +96,41 @@ Problem parse_problem(const nlohmann::ordered_json& json, const std::string& fil
     throw InputError(fmt::format("{}: /problem_size: expected null, an integer, a list of integers, or an object", file));
   }
   return problem;
+}
+
+// A file of another tuner: JSON (perhaps packed) that has no CSV file beside it.
+std::optional<ForeignRecording> foreign_at(const fs::path& path) {
+  const std::string name = path.filename().string();
+  std::error_code error;
+  const bool packed = name.ends_with(".json.gz");
+  if ((!packed && !name.ends_with(".json")) || !fs::is_regular_file(path, error)) return std::nullopt;
+  if (!packed) {
+    const std::string stem = name.substr(0, name.size() - std::string_view(".json").size());
+    for (const char* ending : {".csv", ".csv.gz"}) {
+      if (fs::is_regular_file(path.parent_path() / (stem + ending), error)) return std::nullopt;
+    }
+  }
+  std::optional<ForeignRecording> foreign = read_foreign_recording(path);
+  if (!foreign && packed) {
+    throw InputError(fmt::format("{}: neither a Kernel Tuner cache, nor T4, nor KTT output", path.string()));
+  }
+  return foreign;
+}
+
+// Values of one kind: if they are not, all become text. In declared order, else ascending; texts as they come.
+std::vector<Value> domain_of(std::vector<Value> declared, const std::vector<ForeignRecording::Row>& rows, std::size_t column) {
+  const bool ordered = !declared.empty();
+  std::set<Value> known(declared.begin(), declared.end());
+  for (const ForeignRecording::Row& row : rows) {
+    if (known.insert(row.values[column]).second) declared.push_back(row.values[column]);
+  }
+  const bool mixed = std::any_of(declared.begin(), declared.end(), [&](const Value& v) { return v.index() != declared.front().index(); });
+  if (mixed) {
+    for (Value& value : declared) value = to_text(value);
+  } else if (!ordered && !std::holds_alternative<std::string>(declared.front())) {
+    std::sort(declared.begin(), declared.end());
+  }
+  return declared;
 }
 
 // The design's words, and what other tuners' recordings call the same.
@@ -236,6 +274,11 @@ bool accepts(const SpaceDefinition& definition, const std::vector<Expression>& c
 }  // namespace
 
 Recording Recording::load(const fs::path& path) {
+  if (const std::optional<ForeignRecording> foreign = foreign_at(path)) {
+    Recording recording;
+    recording.adopt_foreign(*foreign, path);
+    return recording;
+  }
   const Files files = find_files(path);
   Recording recording;
   const std::optional<std::vector<std::string>> constraints = recording.read_declaration(files.json, files.stem);
@@ -268,7 +311,41 @@ void Recording::read_rows(const fs::path& path) {
   std::vector<Entry> entries;
   while (reader.next(fields)) entries.push_back(parser.parse(fields, rows));
   if (entries.empty()) throw InputError(fmt::format("{}: no configurations after the header", path.string()));
+  set_rows(rows, entries);
+}
 
+void Recording::adopt_foreign(const ForeignRecording& foreign, const fs::path& path) {
+  const std::string file = path.string();
+  name_ = path.filename().string();
+  for (const std::string_view ending : {".gz", ".json"}) name_ = without_ending(name_, ending).value_or(name_);
+  kernel_ = foreign.kernel.empty() ? name_ : foreign.kernel;
+  device_.kind = "replay";
+  device_.name = foreign.gpu.empty() ? name_ : foreign.gpu;
+  // Some caches hold the text of an expression there.
+  const bool usable = foreign.problem_size.is_number() || foreign.problem_size.is_array();
+  problem_ = parse_problem({{"problem_size", usable ? foreign.problem_size : nlohmann::ordered_json()}}, file);
+  std::vector<Parameter> parameters;
+  std::vector<std::map<std::string, std::uint16_t>> indices;
+  for (std::size_t i = 0; i < foreign.parameters.size(); ++i) {
+    Parameter& parameter = parameters.emplace_back();
+    parameter.name = foreign.parameters[i];
+    parameter.values = domain_of(foreign.declared[i], foreign.rows, i);
+    std::map<std::string, std::uint16_t>& index = indices.emplace_back();
+    for (std::size_t v = 0; v < parameter.values.size(); ++v) index.emplace(to_text(parameter.values[v]), static_cast<std::uint16_t>(v));
+  }
+  definition_ = define_space(std::move(parameters), problem_.items(), names_);
+  std::vector<std::uint16_t> rows;
+  std::vector<Entry> entries;
+  for (const ForeignRecording::Row& row : foreign.rows) {
+    for (std::size_t i = 0; i < row.values.size(); ++i) rows.push_back(indices[i].at(to_text(row.values[i])));
+    entries.push_back({row.outcome, row.time_us, row.cost_s});
+  }
+  hash_ = tunebook::content_hash(foreign.format + kernel_ + device_.name);
+  set_rows(rows, entries);
+  rows_reason_ = fmt::format("a {} file holds no constraints", foreign.format);
+}
+
+void Recording::set_rows(const std::vector<std::uint16_t>& rows, const std::vector<Entry>& entries) {
   SpaceDefinition bare = definition_;
   rows_.emplace(SearchSpace::from_rows(std::move(bare), rows));
   constexpr double kNoTime = std::numeric_limits<double>::quiet_NaN();

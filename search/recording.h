@@ -14,6 +14,8 @@
 
 namespace tunebook {
 
+struct ForeignRecording;
+
 // A recorded space: what became of each configuration of a kernel on one problem and device, measured earlier, here or by others.
 // The replay device answers from it.
 //
@@ -25,7 +27,8 @@ namespace tunebook {
 // ignored.
 class Recording {
  public:
-  // `path` is NAME.json, NAME.csv, NAME.csv.gz or their common stem; both files are needed. Throws InputError with the place
+  // `path` is NAME.json, NAME.csv, NAME.csv.gz or their common stem; both files are needed. Or it is a Kernel Tuner cache, T4 or KTT
+  // output (.json or .json.gz, no CSV file beside it), whose rows then are the space. Throws InputError with the place
   // (FILE: /json/path, FILE:LINE) for what is missing or malformed. Of repeated configurations the first counts.
   static Recording load(const std::filesystem::path& path);
 
@@ -64,6 +67,8 @@ class Recording {
   // Returns the texts of the constraints, if there are any.
   std::optional<std::vector<std::string>> read_declaration(const std::filesystem::path& path, const std::string& stem);
   void read_rows(const std::filesystem::path& path);
+  void adopt_foreign(const ForeignRecording& foreign, const std::filesystem::path& path);
+  void set_rows(const std::vector<std::uint16_t>& rows, const std::vector<Entry>& entries);
   // Keeps the constraints if they give exactly the rows, else says in rows_reason_ why not.
   void adopt_constraints(const std::optional<std::vector<std::string>>& texts);
 

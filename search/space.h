@@ -28,14 +28,20 @@ SpaceDefinition space_definition(const KernelSpec& spec, const Problem& problem,
 // Compiles --where texts. Throws InputError naming the text and the column.
 std::vector<Expression> compile_where(const std::vector<std::string>& where, const Names& names);
 
-// All valid configurations, each as one sorted mixed-radix key (8 bytes while the Cartesian size fits 64 bits). Immutable after
-// build; safe to share between threads.
+// All valid configurations, each as one sorted mixed-radix key (8 bytes while the Cartesian size fits 64 bits). A large space whose
+// parameters fall into independent groups is kept as the product of the groups' keys, so that it may have far more configurations
+// than would fit into memory. Immutable after build; safe to share between threads.
 class SearchSpace {
  public:
+  // Spaces up to this size are one list in row order; larger ones are products, if they can be.
+  static constexpr std::uint64_t kListed = std::uint64_t{1} << 22;
+  static constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 62;
+
   // Throws InputError if a constraint fails to evaluate for a configuration that no other constraint rejects (names the
-  // constraint, the column and the values), or if more than `max_size` configurations are valid. The answer does not depend on
+  // constraint, the column and the values), or if more than `max_size` configurations (or 200 million
+  // of one group of parameters) are valid. The answer does not depend on
   // the order of the constraints. An empty space is no error.
-  static SearchSpace build(SpaceDefinition definition, std::uint64_t max_size = 200'000'000);
+  static SearchSpace build(SpaceDefinition definition, std::uint64_t max_size = kMaxSize);
 
   // A space whose valid set is given: `rows` holds parameter_count() value indices for each configuration, in any order, repeats
   // allowed. Constraints in the definition are not applied.
@@ -43,7 +49,7 @@ class SearchSpace {
   // True if made by from_rows.
   bool listed() const { return listed_; }
 
-  std::uint64_t size() const { return keys_.size() / layout_.words(); }
+  std::uint64_t size() const { return size_; }
   // Product of the domain sizes as a decimal text (it may exceed 64 bits) and as a double.
   std::string cartesian_size_text() const;
   double cartesian_size() const;
@@ -52,7 +58,8 @@ class SearchSpace {
   const std::vector<Parameter>& parameters() const { return definition_.parameters; }
   std::size_t domain_size(std::size_t parameter) const { return definition_.parameters[parameter].values.size(); }
 
-  // O(1): the value indices of configuration `index` (row order: lexicographic in declared parameter and value order).
+  // O(1): the value indices of configuration `index`. The order is lexicographic in declared parameter and value order up to
+  // kListed configurations, above within each group.
   void row(std::uint64_t index, std::span<std::uint16_t> value_indices) const;
   // The index of a row, if it is valid. O(log size) or better.
   std::optional<std::uint64_t> find(std::span<const std::uint16_t> value_indices) const;
@@ -62,12 +69,27 @@ class SearchSpace {
 
   const SpaceDefinition& definition() const { return definition_; }
 
+  // Value indices of the parameter that occur in no valid configuration.
+  std::vector<std::uint16_t> unused_values(std::size_t parameter) const;
+  // Bytes that the list of configurations takes.
+  std::uint64_t memory_bytes() const;
+
  private:
+  struct Group {
+    std::vector<std::size_t> parameters;
+    std::vector<std::uint64_t> keys;  // ascending
+    std::uint64_t size = 0;           // number of keys
+    std::uint64_t stride = 1;         // of this group in an index; the last group varies fastest
+  };
+
   explicit SearchSpace(SpaceDefinition definition);
+  void set_groups(std::vector<Group> groups);
+  void list();
 
   SpaceDefinition definition_;
   KeyLayout layout_;
-  std::vector<std::uint64_t> keys_;  // ascending
+  std::vector<Group> groups_;
+  std::uint64_t size_ = 0;
   bool listed_ = false;
 };
 

@@ -24,6 +24,9 @@ constexpr std::uint64_t kSelectivitySeed = 0x7475'6e65'626f'6f6b;
 // A component with more keys than this is counted before it is stored, so that a space that is too large costs no memory.
 constexpr std::uint64_t kCountFirst = std::uint64_t{1} << 24;
 
+// Keys of one component: 1.6 GB. Configurations of several components are not limited by it.
+constexpr std::uint64_t kMaxKeys = 200'000'000;
+
 // Cost of a search step that evaluates nothing, in evaluations.
 constexpr double kStepCost = 0.1;
 
@@ -285,9 +288,9 @@ void SpaceBuilder::throw_too_many(std::uint64_t max_size) const {
                                max_size, cartesian));
 }
 
-std::vector<std::uint64_t> SpaceBuilder::build(std::uint64_t max_size) {
+std::vector<SpaceBuilder::Part> SpaceBuilder::build(std::uint64_t max_size) {
   if (empty_) return {};
-  std::vector<ComponentSearch::Result> parts;
+  std::vector<Part> parts;
   std::optional<std::string> error = error_;
   std::uint64_t total = 1;
   // Small components first: what they multiply to bounds what a large one may add.
@@ -298,46 +301,23 @@ std::vector<std::uint64_t> SpaceBuilder::build(std::uint64_t max_size) {
   });
   for (const Component* component : by_size) {
     Enumerator enumerator(*this, *component);
-    const std::uint64_t limit = total > max_size ? 0 : max_size / total;
+    const std::uint64_t limit = total > max_size ? 0 : std::min(max_size / total, kMaxKeys);
     ComponentSearch::Result part = enumerator.search().run({.store = kCountFirst, .count = limit});
     if (part.error && !error) error = part.error;
     if (part.count == 0 && !part.error) return {};
-    total = multiply(total, std::max<std::uint64_t>(part.count, 1));
+    total = part.count > limit ? std::numeric_limits<std::uint64_t>::max() : multiply(total, std::max<std::uint64_t>(part.count, 1));
     if (part.count > kCountFirst && part.count <= limit && !part.error) {
       part = enumerator.search().run({.store = part.count, .count = limit});
     }
-    parts.push_back(std::move(part));
+    layout_.sort(part.keys);
+    part.keys.shrink_to_fit();
+    parts.push_back({component->parameters, std::move(part.keys)});
   }
   if (error) throw InputError(*error);
-  if (total > max_size) throw_too_many(max_size);
-
-  // Keys are sums of the parts' keys. Parts are taken in the order of their first parameter, so that what comes out is often
-  // already sorted.
-  std::vector<std::size_t> order(parts.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) {
-    return by_size[x]->parameters.front() < by_size[y]->parameters.front();
-  });
-  const std::size_t words = layout_.words();
-  std::vector<std::uint64_t> keys(words, 0);
-  for (const std::size_t n : order) {
-    std::vector<std::uint64_t>& part = parts[n].keys;
-    layout_.sort(part);
-    if (keys.size() == words && std::all_of(keys.begin(), keys.end(), [](std::uint64_t word) { return word == 0; })) {
-      keys = std::move(part);
-      continue;
-    }
-    std::vector<std::uint64_t> product;
-    product.reserve(keys.size() / words * part.size());
-    for (std::size_t x = 0; x < keys.size(); x += words) {
-      for (std::size_t y = 0; y < part.size(); y += words) {
-        for (std::size_t w = 0; w < words; ++w) product.push_back(keys[x + w] + part[y + w]);
-      }
-    }
-    keys = std::move(product);
-  }
-  layout_.sort(keys);
-  return keys;
+  if (parts.empty()) parts.push_back({{}, std::vector<std::uint64_t>(layout_.words(), 0)});  // no parameters: one configuration
+  if (total > max_size) throw_too_many(std::min(max_size, kMaxKeys));
+  std::sort(parts.begin(), parts.end(), [](const Part& x, const Part& y) { return x.parameters.front() < y.parameters.front(); });
+  return parts;
 }
 
 std::optional<std::uint64_t> SpaceBuilder::count(std::uint64_t max_steps) {

@@ -23,8 +23,13 @@ class SpaceBuilder {
   SpaceBuilder(const SpaceDefinition& definition, const KeyLayout& layout,
                std::optional<std::size_t> without = std::nullopt);
 
-  // Sorted keys of all valid configurations. Throws InputError as SearchSpace::build does.
-  std::vector<std::uint64_t> build(std::uint64_t max_size);
+  // The valid configurations are the product of these: one for each component, in the order of their first parameters.
+  struct Part {
+    std::vector<std::size_t> parameters;  // ascending
+    std::vector<std::uint64_t> keys;      // ascending; what the parameters contribute to the key
+  };
+  // No part is empty; no parts: nothing is valid. Throws InputError as SearchSpace::build does.
+  std::vector<Part> build(std::uint64_t max_size);
 
   // Number of valid configurations, none of them stored; empty if that would take more than `max_steps` search steps or
   // overflows 64 bits. Configurations for which a constraint fails to evaluate do not count.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,7 +9,13 @@
 
 #include "core/error.h"
 #include "core/json_text.h"
-#include "core/random.h"
+#include "search/auto_strategy.h"
+#include "search/differential_evolution.h"
+#include "search/genetic.h"
+#include "search/local_search.h"
+#include "search/random_order.h"
+#include "search/surrogate.h"
+#include "search/taken_set.h"
 
 namespace tunebook {
 namespace {
@@ -18,21 +23,21 @@ namespace {
 // The bookkeeping of strategies that go through the indices in an order of their own and learn nothing.
 class OrderedStrategy : public Strategy {
  public:
-  explicit OrderedStrategy(std::uint64_t size) : taken_(size, false), remaining_(size) {}
+  explicit OrderedStrategy(std::uint64_t size) : taken_(size) {}
 
   std::vector<std::uint64_t> ask(std::size_t count) override {
     std::vector<std::uint64_t> proposals;
-    while (proposals.size() < count && remaining_ > 0) {
+    while (proposals.size() < count && taken_.remaining() > 0) {
       const std::uint64_t index = next();
-      if (take(index)) proposals.push_back(index);
+      if (taken_.insert(index)) proposals.push_back(index);
     }
     return proposals;
   }
   void tell(std::uint64_t, const Observation&) override {}
-  bool exhausted() const override { return remaining_ == 0; }
+  bool exhausted() const override { return taken_.remaining() == 0; }
   void exclude(std::uint64_t index) override {
     if (index >= taken_.size()) throw std::out_of_range("Strategy::exclude: no such configuration");
-    take(index);
+    taken_.insert(index);
   }
 
  protected:
@@ -40,15 +45,7 @@ class OrderedStrategy : public Strategy {
   virtual std::uint64_t next() = 0;
 
  private:
-  bool take(std::uint64_t index) {
-    if (taken_[index]) return false;
-    taken_[index] = true;
-    --remaining_;
-    return true;
-  }
-
-  std::vector<bool> taken_;
-  std::uint64_t remaining_;
+  TakenSet taken_;
 };
 
 class Exhaustive final : public OrderedStrategy {
@@ -60,56 +57,37 @@ class Exhaustive final : public OrderedStrategy {
   std::uint64_t cursor_ = 0;
 };
 
-// A uniform random permutation: Fisher-Yates that stores only the entries that differ from the identity, until there are so many
-// that a plain array is smaller.
-class RandomOrder final : public OrderedStrategy {
+class RandomSearch final : public OrderedStrategy {
  public:
-  RandomOrder(std::uint64_t size, std::uint64_t seed) : OrderedStrategy(size), size_(size), random_(seed) {}
+  RandomSearch(std::uint64_t size, std::uint64_t seed) : OrderedStrategy(size), order_(size, seed) {}
 
  private:
-  // A hash node takes some five times the memory of an array element.
-  static constexpr std::uint64_t kSparseShare = 8;
-
-  std::uint64_t next() override {
-    const std::uint64_t chosen = cursor_ + random_.below(size_ - cursor_);
-    const std::uint64_t result = entry(chosen);
-    const std::uint64_t first = entry(cursor_);
-    if (dense_.empty()) {
-      sparse_.erase(cursor_);
-      if (chosen != cursor_) sparse_[chosen] = first;
-      if (sparse_.size() > size_ / kSparseShare) make_dense();
-    } else {
-      dense_[chosen] = first;
-    }
-    ++cursor_;
-    return result;
-  }
-
-  std::uint64_t entry(std::uint64_t position) const {
-    if (!dense_.empty()) return dense_[position];
-    const auto found = sparse_.find(position);
-    return found == sparse_.end() ? position : found->second;
-  }
-
-  void make_dense() {
-    std::vector<std::uint64_t> dense(size_);
-    for (std::uint64_t i = 0; i < size_; ++i) dense[i] = i;
-    for (const auto& [position, index] : sparse_) dense[position] = index;
-    dense_ = std::move(dense);
-    sparse_ = {};
-  }
-
-  std::uint64_t size_;
-  std::uint64_t cursor_ = 0;
-  Random random_;
-  std::unordered_map<std::uint64_t, std::uint64_t> sparse_;
-  std::vector<std::uint64_t> dense_;
+  std::uint64_t next() override { return order_.next(); }
+  RandomOrder order_;
 };
+
+// Settings of other strategies are passed over: one list serves several.
+template <typename Settings>
+Settings with_settings(Settings result, const std::string& strategy, const StrategySettings& settings) {
+  const NamedSettings named = result.named();
+  for (const auto& [key, value] : settings) {
+    if (!key.starts_with(strategy + ".")) continue;
+    const std::string name = key.substr(strategy.size() + 1);
+    const auto found = std::find_if(named.begin(), named.end(), [&](const auto& setting) { return setting.first == name; });
+    if (found == named.end()) {
+      std::vector<std::string> names;
+      for (const auto& setting : named) names.emplace_back(setting.first);
+      throw InputError(fmt::format("strategy \"{}\" has no setting \"{}\"; it has: {}", strategy, name, fmt::join(names, ", ")));
+    }
+    *found->second = value;
+  }
+  return result;
+}
 
 }  // namespace
 
 const std::vector<std::string>& strategy_names() {
-  static const std::vector<std::string> names = {"exhaustive", "random"};
+  static const std::vector<std::string> names = {"auto", "exhaustive", "random", "local_search", "genetic", "differential_evolution", "surrogate"};
   return names;
 }
 
@@ -121,10 +99,22 @@ void check_strategy_name(const std::string& name) {
                                nearest.empty() ? "" : fmt::format(", did you mean \"{}\"?", nearest), fmt::join(names, ", ")));
 }
 
-std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed) {
+std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed,
+                                        const StrategySettings& settings) {
   check_strategy_name(name);
   if (name == "exhaustive") return std::make_unique<Exhaustive>(space.size());
-  return std::make_unique<RandomOrder>(space.size(), seed);
+  if (name == "random") return std::make_unique<RandomSearch>(space.size(), seed);
+  if (name == "local_search") {
+    return make_local_search(space, seed, with_settings(LocalSearchSettings{}, name, settings));
+  }
+  if (name == "genetic") return make_genetic(space, seed, with_settings(GeneticSettings{}, name, settings));
+  if (name == "differential_evolution") {
+    return make_differential_evolution(space, seed, with_settings(DifferentialEvolutionSettings{}, name, settings));
+  }
+  const SurrogateSettings surrogate = with_settings(SurrogateSettings{}, "surrogate", settings);
+  if (name == "surrogate") return make_surrogate(space, seed, surrogate);
+  return make_auto(space, seed, with_settings(AutoSettings{}, name, settings), surrogate,
+                   with_settings(GeneticSettings{}, "genetic", settings));
 }
 
 }  // namespace tunebook

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@ struct Observation {
 };
 
 // Proposes configurations of a space (ask) and learns from outcomes (tell), many proposals in flight. Never proposes an
-// index twice; told in the order of its proposals. Deterministic in (space, seed, tells).
+// index twice; told in the order of its proposals. Deterministic in (space, seed, the order of asks and tells).
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -26,24 +27,37 @@ class Strategy {
   virtual std::vector<std::uint64_t> ask(std::size_t count) = 0;
   virtual void tell(std::uint64_t index, const Observation& observation) = 0;
   virtual bool exhausted() const = 0;
-  // Indices proposed by others (presets, the standing winner): the strategy will not propose them again.
+  // Indices proposed by others (presets, the standing winner): the strategy will not propose them again. It may be told of them, too.
   virtual void exclude(std::uint64_t index) = 0;
+  // By how much the next proposal is expected to improve on the best so far, as a share of it; empty while that is not known, and
+  // of strategies that have no model.
+  virtual std::optional<double> expected_improvement() const { return std::nullopt; }
 };
 
-// exhaustive: row order. random: a uniform random permutation given by the seed.
+// Constants of a strategy that replace the built-in ones ("surrogate.batch" -> 4): for choosing them by replay.
+using StrategySettings = std::map<std::string, double>;
+
 // Names accepted by make_strategy, in the order of the documentation.
 const std::vector<std::string>& strategy_names();
 // Throws InputError for an unknown name, with the nearest.
 void check_strategy_name(const std::string& name);
-// Throws InputError for an unknown name. The space must outlive the strategy.
-std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed);
+// Throws InputError for an unknown name or setting. The space must outlive the strategy.
+std::unique_ptr<Strategy> make_strategy(const std::string& name, const SearchSpace& space, std::uint64_t seed,
+                                        const StrategySettings& settings = {});
 
-// --budget: "200" trials, "10%" of the space (rounded up), "30s", "5m", "2h", "all" (a share of 1). Shares and times
-// may have decimals.
+// --budget: "200" trials, "10%" of the space (rounded up), "30s", "5m", "2h", "all" (a share of 1), "auto" (until little improvement
+// is expected). Shares and times may have decimals.
 struct Budget {
+  // "auto" ends when the expected improvement stayed below this share of the best for so many proposals in a row, and at the
+  // latest after kAutoMost proposals (which is also the end where a strategy does not know what to expect).
+  static constexpr double kAutoImprovement = 0.01;
+  static constexpr int kAutoPatience = 20;
+  static constexpr std::uint64_t kAutoMost = 1000;
+
   std::optional<std::uint64_t> trials;
   std::optional<double> share;    // (0, 1]
   std::optional<double> seconds;
+  bool automatic = false;
   std::string text;
   // Throws InputError for anything else, zero and negative included.
   static Budget parse(const std::string& text);

@@ -21,6 +21,10 @@ TEST(Budget, ParsesEachForm) {
   EXPECT_DOUBLE_EQ(Budget::parse("all").share.value(), 1.0);
   EXPECT_EQ(Budget::parse("5m").text, "5m");
   EXPECT_FALSE(Budget::parse("5m").trials);
+  EXPECT_TRUE(Budget::parse("auto").automatic);
+  EXPECT_FALSE(Budget::parse("all").automatic);
+  EXPECT_EQ(Budget::parse("auto").trial_limit(50), 50u);
+  EXPECT_EQ(Budget::parse("auto").trial_limit(1'000'000), Budget::kAutoMost);
   EXPECT_FALSE(Budget::parse("200").seconds);
 }
 
@@ -33,7 +37,7 @@ TEST(Budget, RejectsEverythingElse) {
   }
   EXPECT_EQ(test::message_of([] { Budget::parse("-5"); }),
             "--budget \"-5\": a budget must be positive; give a number of trials (200), a share of the space (10%), a time (30s, "
-            "5m, 2h), or \"all\"");
+            "5m, 2h), \"all\", or \"auto\"");
 }
 
 TEST(Budget, LimitsTrials) {

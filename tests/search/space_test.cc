@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "core/random.h"
 #include "core/json_text.h"
 #include "search_fixtures.h"
 
@@ -115,7 +116,7 @@ TEST(SearchSpace, AFailureCountsOnlyWhereNothingElseRejects) {
 TEST(SearchSpace, TooLargeSpacesAreRefusedAtOnce) {
   std::vector<Parameter> parameters;
   for (int i = 0; i < 9; ++i) parameters.push_back(counting(fmt::format("p{}", i), 10));
-  const std::string message = message_of([&] { SearchSpace::build(define(parameters)); });
+  const std::string message = message_of([&] { SearchSpace::build(define(parameters), 200'000'000); });
   EXPECT_NE(message.find("more than 200000000 valid configurations (of 1e+09 combinations)"), std::string::npos) << message;
   EXPECT_THROW(SearchSpace::build(define({counting("a", 100), counting("b", 100)}, {"a <= b"}), 5'049), InputError);
   EXPECT_EQ(SearchSpace::build(define({counting("a", 100), counting("b", 100)}, {"a <= b"}), 5'050).size(), 5'050u);
@@ -123,6 +124,33 @@ TEST(SearchSpace, TooLargeSpacesAreRefusedAtOnce) {
   parameters.push_back(counting("last", 4));
   parameters.push_back(counting("least", 4));
   EXPECT_EQ(SearchSpace::build(define(parameters, {"last + least > 6"})).size(), 0u);
+}
+
+TEST(SearchSpace, LargeSpacesOfIndependentGroupsAreNotListed) {
+  // 10^12 free combinations beside a group of two.
+  std::vector<Parameter> parameters = {counting("x", 4)};
+  for (int i = 0; i < 12; ++i) parameters.push_back(counting(fmt::format("p{}", i), 10));
+  parameters.push_back(counting("y", 4));
+  const SearchSpace space = SearchSpace::build(define(parameters, {"x < y"}));
+  ASSERT_EQ(space.size(), 6'000'000'000'000u);
+  EXPECT_LT(space.memory_bytes(), 4096u);
+  Random random(1);
+  std::vector<std::uint16_t> row(14);
+  for (int n = 0; n < 1000; ++n) {
+    const std::uint64_t index = random.below(space.size());
+    space.row(index, row);
+    ASSERT_LT(row[0], row[13]);
+    ASSERT_EQ(space.find(std::span<const std::uint16_t>(row)), index);
+  }
+  row[0] = row[13];
+  EXPECT_FALSE(space.find(std::span<const std::uint16_t>(row)));
+  EXPECT_EQ(space.unused_values(0), std::vector<std::uint16_t>{3});
+  EXPECT_EQ(space.unused_values(13), std::vector<std::uint16_t>{0});
+}
+
+TEST(SearchSpace, EightBytesAConfiguration) {
+  const SearchSpace space = SearchSpace::build(define({counting("a", 100), counting("b", 100), counting("c", 7)}, {"a <= b"}));
+  EXPECT_EQ(space.memory_bytes(), space.size() * 8);
 }
 
 TEST(SearchSpace, CartesianSizesBeyondSixtyFourBits) {

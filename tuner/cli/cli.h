@@ -37,6 +37,7 @@ void add_emit(CLI::App& app, Invocation& invocation);
 void add_best(CLI::App& app, Invocation& invocation);
 void add_publish(CLI::App& app, Invocation& invocation);
 void add_export(CLI::App& app, Invocation& invocation);
+void add_replay(CLI::App& app, Invocation& invocation);
 void add_doctor(CLI::App& app, Invocation& invocation);
 
 // Options that many verbs have, declared alike everywhere.

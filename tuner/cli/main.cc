@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   cli::add_best(app, invocation);
   cli::add_publish(app, invocation);
   cli::add_export(app, invocation);
+  cli::add_replay(app, invocation);
   cli::add_doctor(app, invocation);
 
   try {

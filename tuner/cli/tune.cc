@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/ceiling_text.h"
 #include "cli/cli.h"
@@ -24,10 +25,10 @@ namespace tunebook::cli {
 namespace {
 
 struct Options {
-  std::string kernel, shape, device, book, strategy = "random", budget = "200";
+  std::string kernel, shape, device, book, strategy = "auto", budget = "200";
   std::vector<std::string> templates, where;
   std::uint64_t seed = 0;
-  bool shape_given = false, presets = false, remeasure = false, sanitize = false, json = false;
+  bool shape_given = false, presets = false, from_book = true, remeasure = false, sanitize = false, json = false;
   int compile_workers = 0, finalists = 8, finalist_processes = 5;
   double run_timeout_s = 10, compile_timeout_s = 60;
   int lock_clocks_mhz = 0;
@@ -231,6 +232,8 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   json["wall_s"] = wall_seconds;
   json["configurations_per_s"] =
       result.clock.first_pass > 0 ? static_cast<double>(result.measured) / result.clock.first_pass : 0.0;
+  json["from_book_trials"] = result.from_book_trials;
+  if (result.ended_at_improvement) json["ended_at_expected_improvement"] = *result.ended_at_improvement;
   json["ceiling"] = result.winner ? winner_ceiling(stage, result).json : nlohmann::ordered_json(nullptr);
   json["baseline"] = result.baseline ? baseline_json(result) : nlohmann::ordered_json(nullptr);
   return json;
@@ -268,6 +271,14 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
   fmt::print("trials: {}{}\n", outcomes.empty() ? "none" : outcomes,
              result.from_book ? " (all from the book: this session is already finished; --remeasure runs it again)"
                               : fmt::format("; {} measured now", result.measured));
+  if (result.from_book_trials > 0) {
+    fmt::print("{} of them winners of other problems or devices in the book, tried first (--no-from-book leaves them out)\n",
+               result.from_book_trials);
+  }
+  if (result.ended_at_improvement) {
+    fmt::print("ended: the expected improvement of a further trial is {:.2g} %, below {:g} % (--budget auto)\n",
+               100 * *result.ended_at_improvement, 100 * Budget::kAutoImprovement);
+  }
   int shown = 0;
   constexpr int kShownMessages = 5;
   for (const auto& [message, count] : result.failure_messages) {
@@ -323,6 +334,7 @@ int run_tune(const Options& options, const Invocation& invocation) {
   tune_options.budget = Budget::parse(options.budget);
   tune_options.seed = options.seed;
   tune_options.where = options.where;
+  tune_options.from_book = options.from_book;
   tune_options.remeasure = options.remeasure;
   tune_options.sanitize = options.sanitize;
   tune_options.finalists = options.finalists;
@@ -402,8 +414,8 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   verb->add_option("kernel", options->kernel, "Kernel template")->required();
   CLI::Option* shape = verb->add_option("--shape", options->shape, "Problem: m=512,n=512,k=512 or 512,512,512; dtype=f16 if not the default (default: the template's)");
   add_device_option(*verb, options->device);
-  verb->add_option("--strategy", options->strategy, "exhaustive or random")->capture_default_str();
-  verb->add_option("--budget", options->budget, "Trials (200), share of the space (10%), time (30s, 5m, 2h), or all")
+  verb->add_option("--strategy", options->strategy, fmt::format("{}", fmt::join(strategy_names(), ", ")))->capture_default_str();
+  verb->add_option("--budget", options->budget, "Trials (200), share of the space (10%), time (30s, 5m, 2h), all, or auto: until less than 1 % of improvement is expected")
       ->capture_default_str();
   add_seed_option(*verb, options->seed, "Of the strategy and the inputs");
   verb->add_flag("--presets", options->presets, "Print the ladder of presets: the gain of each step, and what binds (on a GPU counted, where ncu may)");
@@ -411,6 +423,8 @@ void add_tune(CLI::App& app, Invocation& invocation) {
       ->allow_extra_args(false)->type_name("EXPR");
   verb->add_flag("--sanitize", options->sanitize,
                  "Finalists must pass compute-sanitizer (memcheck, racecheck, initcheck, synccheck), on the cpu AddressSanitizer");
+  verb->add_flag("--from-book,!--no-from-book", options->from_book,
+                 "Try the winners of other problems and devices first, if the book has any (default: yes)");
   verb->add_flag("--remeasure", options->remeasure, "Run everything again, whatever the book holds");
   verb->add_option("--cache", options->cache, "cold: the L2 cache is flushed before each sample; warm: it is not")
       ->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();

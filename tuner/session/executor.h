@@ -74,6 +74,9 @@ class Executor {
   // Times the candidates interleaved in fresh processes. Empty medians where a candidate failed.
   // A replay executor returns one median each: the recorded time.
   virtual std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& plan) = 0;
+  // Proposals asked for and not yet told, at most. A constant of the kind of device, not the number of cores: a strategy's choices
+  // depend on what it knew when asked, and the same seed must give the same session on every machine. Strategies that learn allow fewer.
+  virtual std::size_t proposals_in_flight() const { return 64; }
   // How the kernel's baseline fared beside the last finalists: times of each process, no interval yet. Nothing if it has none or the plan
   // did not ask for it.
   virtual std::optional<BaselineRecord> baseline() const { return std::nullopt; }

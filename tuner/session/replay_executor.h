@@ -21,6 +21,7 @@ class ReplayExecutor : public Executor {
   void set_best(double) override {}
   bool run_until(const std::function<bool()>& finished, double deadline_seconds) override;
   void cancel() override { queue_.clear(); }
+  std::size_t proposals_in_flight() const override { return 1; }  // an answer takes no time
   std::vector<Finalist> time_finalists(const std::vector<Configuration>& candidates, const FinalistPlan& plan) override;
 
  private:

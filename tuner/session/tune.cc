@@ -1,12 +1,14 @@
 #include "session/tune.h"
 
 #include <algorithm>
+#include <deque>
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "core/statistics.h"
+#include "session/book_seeds.h"
 #include "session/finalists.h"
 #include "session/possible_time.h"
 #include "session/session_lock.h"
@@ -16,9 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Proposals asked for and not yet told. A constant, not the number of cores: a strategy's choices depend on what it knew when
-// asked, and the same seed must give the same session on every machine.
-constexpr std::size_t kProposalsInFlight = 64;
 // Fastest trials kept in memory with their whole record; finalists come from them.
 constexpr std::size_t kKeptTrials = 64;
 
@@ -38,17 +37,8 @@ nlohmann::json session_identity(const TuneSubject& subject, const SearchSpace& s
           {"budget", options.budget.text},
           {"timeouts_s", {options.run_timeout_s, options.compile_timeout_s}},
           {"finalists", {options.finalists, options.finalist_processes, options.energy}},
-          {"objective", objective_name(options.objective)}};
-}
-
-// Values from a book are used only if the template at hand declares them.
-bool declared(const SearchSpace& space, const Configuration& configuration) {
-  const std::vector<Parameter>& parameters = space.parameters();
-  return configuration.items().size() == parameters.size() &&
-         std::all_of(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
-           const Value* value = configuration.find(parameter.name);
-           return value != nullptr && std::find(parameter.values.begin(), parameter.values.end(), *value) != parameter.values.end();
-         });
+          {"objective", objective_name(options.objective)},
+          {"from_book", options.from_book}};
 }
 
 // Messages are kept for the summary only: their first line, shortened, and not too many of them.
@@ -98,9 +88,12 @@ class TuneSession {
     if (!result_.sanitizer.name.empty()) proposed.identity["sanitizer"] = result_.sanitizer.name;
     if (times_baseline(subject_, options_)) proposed.identity["baseline"] = true;
     const auto standing = store_.standing_winner(context_, subject_.problem, std::string(objective_name(options_.objective)));
-    if (standing && declared(space_, standing->configuration)) {
-      proposed.standing_winner = standing->configuration.canonical();
+    BookSeeds seeds;
+    if (standing && declared(space_, standing->configuration)) seeds.standing_winner = standing->configuration;
+    if (options_.from_book) {
+      seeds.others = related_winners(store_, context_, subject_.problem, space_, std::string(objective_name(options_.objective)));
     }
+    proposed.standing_winner = seeds.to_text();
     take_session(proposed);
     result_.session_id = session_.id;
   }
@@ -159,9 +152,11 @@ class TuneSession {
   // Presets and the standing winner come first, outside the budget, and are never abandoned.
   void propose_known() {
     for (const auto& [name, configuration] : subject_.presets) propose(configuration, "preset:" + name, false);
-    if (!session_.standing_winner.empty()) {
-      const auto standing = Configuration::from_json(nlohmann::ordered_json::parse(session_.standing_winner), "standing winner");
-      if (declared(space_, standing)) propose(standing, "standing_winner", false);
+    const BookSeeds seeds = BookSeeds::from_text(session_.standing_winner);
+    if (seeds.standing_winner && declared(space_, *seeds.standing_winner)) propose(*seeds.standing_winner, "standing_winner", false);
+    for (const Configuration& configuration : seeds.others) {
+      const auto index = declared(space_, configuration) ? space_.find(configuration) : std::nullopt;
+      if (index && !known_.contains(configuration.canonical())) from_book_.push_back(*index);
     }
     known_in_flight_ = in_flight_.size();
   }
@@ -187,7 +182,8 @@ class TuneSession {
   }
 
   bool no_more_proposals() const {
-    return result_.proposals >= static_cast<std::int64_t>(limit_) || strategy_->exhausted() || budget_expired();
+    return result_.proposals >= static_cast<std::int64_t>(limit_) || (strategy_->exhausted() && from_book_.empty()) || budget_expired() ||
+           result_.ended_at_improvement;
   }
 
   // A time budget starts when the presets are through.
@@ -211,12 +207,19 @@ class TuneSession {
   // Asks until enough proposals are in flight. Trials found in the book come back at once, which may allow more.
   void fill() {
     while (!no_more_proposals() && !options_.stop_requested()) {
-      if (untold_.size() >= kProposalsInFlight) return;
+      if (untold_.size() >= executor_.proposals_in_flight()) return;
+      if (!from_book_.empty()) {
+        const std::uint64_t index = from_book_.front();
+        from_book_.pop_front();
+        strategy_->exclude(index);
+        ++result_.from_book_trials;
+        propose_counted(index, "from_book");
+        continue;
+      }
       const std::vector<std::uint64_t> asked = strategy_->ask(1);
       if (asked.empty()) return;
-      ++result_.proposals;
-      untold_.push_back({next_order_, asked.front(), std::nullopt});
-      propose(space_.configuration(asked.front()), "strategy", true);
+      note_expected_improvement();
+      propose_counted(asked.front(), "strategy");
     }
     if (no_more_proposals() && !closing_) {
       closing_ = true;
@@ -224,12 +227,29 @@ class TuneSession {
     }
   }
 
+  void propose_counted(std::uint64_t index, const std::string& origin) {
+    ++result_.proposals;
+    untold_.push_back({next_order_, index, std::nullopt});
+    propose(space_.configuration(index), origin, true);
+  }
+
+  void note_expected_improvement() {
+    if (!options_.budget.automatic) return;
+    const std::optional<double> improvement = strategy_->expected_improvement();
+    little_expected_ = improvement && *improvement < Budget::kAutoImprovement ? little_expected_ + 1 : 0;
+    if (little_expected_ >= Budget::kAutoPatience && !result_.ended_at_improvement) result_.ended_at_improvement = improvement;
+  }
+
   void propose(const Configuration& configuration, const std::string& origin, bool from_strategy) {
     const std::int64_t order = next_order_++;
     std::string key = configuration.canonical();
     if (!from_strategy) {
-      if (const auto index = space_.find(configuration)) strategy_->exclude(*index);
       if (!known_.insert(key).second) return;  // two presets may be one configuration
+      // The strategy learns from them, too.
+      if (const auto index = space_.find(configuration)) {
+        strategy_->exclude(*index);
+        untold_.push_back({order, *index, std::nullopt});
+      }
     }
     in_flight_.emplace(order, from_strategy);
     if (auto known = known_trial(order, key, configuration)) {
@@ -285,7 +305,7 @@ class TuneSession {
     if (from_book && from_strategy) known_trial_seconds_ += record.verify_seconds + record.time_seconds;
     last_trial_end_ = Clock::now();
     count(record);
-    if (from_strategy) tell(record);
+    tell(record);
     // A configuration outside the session's space (a preset that --where excludes) is measured, but neither wins nor sets the mark.
     const bool eligible =
         record.outcome == Outcome::ok && objective_value(record, options_.objective) && space_.find(record.configuration);
@@ -549,6 +569,8 @@ class TuneSession {
   std::int64_t next_order_ = 0;
   std::uint64_t limit_ = 0;
   bool closing_ = false;
+  std::deque<std::uint64_t> from_book_;                    // to be proposed before the strategy is asked
+  int little_expected_ = 0;                                // proposals in a row of little expected improvement
   std::optional<double> best_us_;
   std::optional<Clock::time_point> budget_start_;
   Clock::time_point first_pass_start_;

@@ -19,10 +19,11 @@
 namespace tunebook {
 
 struct TuneOptions {
-  std::string strategy = "random";
+  std::string strategy = "auto";
   Budget budget;
   std::uint64_t seed = 0;
   std::vector<std::string> where;
+  bool from_book = true;         // winners of other problems and devices are tried first
   bool remeasure = false;
   bool sanitize = false;         // the finalists, where the device has a sanitizer
   int finalists = 8;             // with those as near as kFinalistNear more; 0: the winner is the best of the first pass
@@ -71,6 +72,8 @@ struct TuneResult {
   std::map<Outcome, std::int64_t> outcomes;
   std::int64_t measured = 0;             // trials run now; the others were in the book
   std::int64_t proposals = 0;            // by the strategy: what the budget counts
+  std::int64_t from_book_trials = 0;     // of them, winners of other problems and devices
+  std::optional<double> ended_at_improvement;  // --budget auto ended the search at this expected improvement, a share
   std::optional<WinnerRecord> winner;    // none if nothing passed
   std::optional<BaselineRecord> baseline;  // if one was asked for and there were finalists
   std::int64_t winner_verified_problems = 0;  // 1: on the tuned problem alone, its constraints exclude every other; 0: replay
