@@ -203,7 +203,8 @@ TEST_F(Verbs, BestBeforeAndAfterTuning) {
   EXPECT_FALSE(std::filesystem::exists(book()));
 
   const auto tuned = run_json(vector_add("tune", {"--budget", "3", "--presets", "--finalist-processes", "2", "--json"}));
-  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "ceiling", "baseline", "ladder"}));
+  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "from_book_trials", "ceiling", "baseline",
+                                    "ladder"}));
   EXPECT_EQ(keys_of(tuned["winner"]), (Words{"configuration", "median_us", "ci_us", "gflops", "gbps", "tie_set", "verified_problems", "skipped_problems",
                     "verified_ragged", "objective"}));
   EXPECT_EQ(tuned["winner"]["ci_us"].size(), 2U);

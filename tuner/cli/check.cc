@@ -91,13 +91,22 @@ std::vector<SampleProblem> sample_problems(const KernelSpec& spec) {
 std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<std::string>& archs, int samples) {
   std::vector<SampleJob> jobs;
   std::vector<Row> rows;
+  std::vector<std::size_t> compiled;  // the row of each job
   for (const std::string& arch : archs) {
     for (const auto& [problem, all_presets] : sample_problems(kernel.spec)) {
       jobs.push_back({&kernel, problem, {}, arch, true, false});
+      compiled.push_back(rows.size());
       rows.push_back({kernel.spec.name, arch, category_text(kernel.spec, problem), "reference"});
       for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in_device(arch), samples, all_presets)) {
-        jobs.push_back({&kernel, problem, configuration, arch, false, false});
         rows.push_back({kernel.spec.name, arch, category_text(kernel.spec, problem), what});
+        try {
+          static_cast<void>(instantiate(kernel.spec, problem, configuration));
+          jobs.push_back({&kernel, problem, configuration, arch, false, false});
+          compiled.push_back(rows.size() - 1);
+        } catch (const InputError& error) {
+          rows.back().outcome = Outcome::invalid;
+          rows.back().message = error.what();
+        }
       }
     }
   }
@@ -105,10 +114,11 @@ std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<st
   const auto replies = compile_samples(jobs, [&](std::size_t done) {
     line.show(fmt::format("{}: {}/{} compiled", kernel.spec.name, done, jobs.size()));
   });
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows[i].outcome = replies[i].outcome;
-    rows[i].resources = replies[i].resources;
-    rows[i].message = replies[i].message;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    Row& row = rows[compiled[i]];
+    row.outcome = replies[i].outcome;
+    row.resources = replies[i].resources;
+    row.message = replies[i].message;
   }
   return rows;
 }

@@ -40,7 +40,11 @@ void read_buffers(SpecReader& reader, const SpecNode& node, const BaselineOperat
     const ordered_json& item = node.json[i];
     if (!item.is_string() || item.get_ref<const std::string&>().empty()) continue;  // reported
     const auto& name = item.get_ref<const std::string&>();
-    if (std::find(pointers.begin(), pointers.end(), name) != pointers.end()) continue;
+    if (std::find(pointers.begin(), pointers.end(), name) != pointers.end()) {
+      const auto argument = std::find_if(spec.arguments.begin(), spec.arguments.end(), [&](const Argument& one) { return one.name == name; });
+      if (i == 0 && !argument->is_result()) reader.wrong(node.at(i), fmt::format("a result (access out or inout): {} is written", operation.buffers[0]));
+      continue;
+    }
     reader.wrong(node.at(i), fmt::format("a pointer argument ({})", fmt::join(pointers, ", ")), did_you_mean(name, pointers));
   }
 }

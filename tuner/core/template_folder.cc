@@ -16,6 +16,13 @@
 namespace tunebook {
 namespace {
 
+// Some editors begin a file with a byte order mark, which compilers take at its very start only.
+std::string without_mark(std::string text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.erase(0, kMark.size());
+  return text;
+}
+
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxSourceBytes = std::size_t{8} << 20;
@@ -74,7 +81,7 @@ class SourceLoader {
   SourceText load(const std::string& file) {
     SourceText source;
     source.file = file;
-    source.text = read_text_file(folder_ / file, kMaxSourceBytes);
+    source.text = without_mark(read_text_file(folder_ / file, kMaxSourceBytes));
     include_from(source.text, (folder_ / file).parent_path(), source);
     return source;
   }
@@ -94,7 +101,7 @@ class SourceLoader {
       }
       if (source.headers.size() >= kMaxHeaders) throw InputError(fmt::format("{}: includes more than {} headers by quotes", (folder_ / source.file).string(), kMaxHeaders));
       path_of_[name] = real;
-      source.headers.emplace_back(name, read_text_file(found, kMaxSourceBytes));
+      source.headers.emplace_back(name, without_mark(read_text_file(found, kMaxSourceBytes)));
       const std::string header = source.headers.back().second;  // a copy: the vector grows below
       include_from(header, found.parent_path(), source);
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <mutex>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -93,9 +94,15 @@ void ProblemBuffers::make_workspaces(const std::vector<WorkspaceSize>& sizes, st
     const auto given = std::find_if(sizes.begin(), sizes.end(), [&](const WorkspaceSize& size) { return std::cmp_equal(size.argument, i); });
     const std::int64_t count = given == sizes.end() ? argument.count : given->count;
     if (count != slot.count) {
+      slot.count = 0;
+      try {
+        slot.buffer.reset();  // the old one first: both may not fit
+        slot.pointer = slot.buffer.emplace(static_cast<std::size_t>(count) * dtype_size(argument.dtype)).data();
+      } catch (const std::bad_alloc&) {
+        slot.pointer = slot.buffer.emplace(0).data();  // for the next candidate, which may want less
+        throw;
+      }
       slot.count = count;
-      slot.buffer.reset();  // the old one first: both may not fit
-      slot.pointer = slot.buffer.emplace(static_cast<std::size_t>(count) * dtype_size(argument.dtype)).data();
     }
     const int value = argument.fill.kind == Fill::Kind::zero ? 0 : poison;
     threads_.parallel_for(static_cast<std::int64_t>(slot.buffer->bytes()), kPieceBytes, [&](std::int64_t begin, std::int64_t end) {

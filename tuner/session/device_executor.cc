@@ -444,7 +444,25 @@ struct DeviceExecutor::Impl {
 
   SanitizerChoice sanitizer() const { return choose_sanitizer(identity.device.kind); }
 
-  std::vector<SanitizerVerdict> sanitize(const std::vector<Configuration>& configurations, const std::function<bool()>& stop) {
+  std::vector<SanitizerVerdict> sanitize(const std::vector<Configuration>& asked, const std::function<bool()>& stop) {
+    std::vector<Configuration> configurations;
+    std::vector<SanitizerVerdict> all;
+    std::vector<std::size_t> places;
+    for (const Configuration& configuration : asked) {
+      const VerificationPlan::Candidate candidate = plan->candidate(configuration);
+      all.push_back({configuration, "", Outcome::ok, false, candidate.message});
+      if (candidate.outcome != Outcome::ok) continue;
+      places.push_back(all.size() - 1);
+      configurations.push_back(configuration);
+    }
+    if (configurations.empty()) return all;
+    const std::vector<SanitizerVerdict> verdicts = sanitize_valid(configurations, stop);
+    if (verdicts.empty()) return {};
+    for (std::size_t i = 0; i < places.size(); ++i) all[places[i]] = verdicts[i];
+    return all;
+  }
+
+  std::vector<SanitizerVerdict> sanitize_valid(const std::vector<Configuration>& configurations, const std::function<bool()>& stop) {
     const SanitizerChoice choice = sanitizer();
     const bool on_cpu = identity.device.kind == "cpu";
     const std::vector<CompileReply> replies =

@@ -78,6 +78,17 @@ std::vector<Pattern> patterns(std::size_t sizes) {
   return all;
 }
 
+// A dimension of size that is a template argument or a macro; "" if there is none.
+std::string size_in_code(const KernelSpec& spec) {
+  std::vector<std::string> names = spec.define;
+  for (const Launch& launch : spec.launches) names.insert(names.end(), launch.instantiate.begin(), launch.instantiate.end());
+  for (const std::string& name : names) {
+    const Dimension* dimension = spec.find_dimension(name);
+    if (dimension != nullptr && !dimension->categorical) return name;
+  }
+  return "";
+}
+
 // Whether the problem can be set up at all and is small enough. A kernel need not have a meaning for all sizes: a filter larger than its
 // image gives a negative count.
 bool is_affordable(const KernelSpec& spec, const Problem& problem, const Device& device) {
@@ -211,7 +222,7 @@ LintFinding finding_of(const KernelTemplate& kernel, const Sample& sample, Outco
     finding.rule = "alignment";
     finding.remedy = "use the wide access only where the address is a multiple of its size: constrain the size (\"n % VEC == 0\"), or take a scalar "
                      "path for such rows";
-  } else if (outcome == Outcome::fault || outcome == Outcome::wrong_result) {
+  } else if (outcome == Outcome::fault || report.find("outside buffer") != std::string::npos) {
     finding.rule = "bounds";
     finding.remedy = "check the index against the size before each access, for reads too";
   } else {
@@ -244,6 +255,11 @@ class AccessLint {
   }
 
   void run(const Problem& defaults, Breadth breadth, int samples) {
+    if (const std::string size = size_in_code(kernel_.spec); !size.empty()) {
+      const std::string text = fmt::format("{}: the code is compiled for one {}, so its accesses were not looked at on others", kernel_.spec.name, size);
+      if (std::find(answer_.notes.begin(), answer_.notes.end(), text) == answer_.notes.end()) answer_.notes.push_back(text);
+      return;
+    }
     const std::vector<Problem> problems = ragged_problems(kernel_.spec, defaults, device_);
     try {
       run_on(problems, breadth, samples);
