@@ -12,6 +12,7 @@
 #include "core/spec.h"
 #include "core/spec_baseline.h"
 #include "core/spec_check.h"
+#include "core/spec_dimensions.h"
 #include "core/spec_fill.h"
 #include "core/spec_names.h"
 #include "core/spec_reader.h"
@@ -122,95 +123,17 @@ class SpecParser {
     if (root.find("problem") == nullptr) return;
     const SpecNode problem = root.at("problem");
     if (!reader_.object(problem, "an object with the dimensions of the problem")) return;
+    DimensionReader dimensions(reader_, spec_.dimensions);
     for (const auto& [name, json] : problem.json.items()) {
       if (name == "verify") continue;  // whole problems, read when all dimensions are known
       check_name(problem.at(name), name, "dimension");
-      read_dimension(problem.at(name), name);
+      dimensions.read(problem.at(name), name);
     }
-    for (const auto& [name, node] : defaults_by_dtype_) {
-      const auto dimension = std::find_if(spec_.dimensions.begin(), spec_.dimensions.end(), [&](const Dimension& one) { return one.name == name; });
-      read_default_by_dtype(node, *dimension);
-    }
+    dimensions.finish();
     const auto is_size = [](const Dimension& dimension) { return !dimension.categorical; };
     if (std::none_of(spec_.dimensions.begin(), spec_.dimensions.end(), is_size)) {
       reader_.problem(problem.path, "found no dimension of size, expected at least one, as \"n\": {\"default\": 1024}");
     }
-  }
-
-  void read_dimension(const SpecNode& node, const std::string& name) {
-    Dimension dimension;
-    dimension.name = name;
-    dimension.categorical = node.find("values") != nullptr;
-    if (name == "dtype" && !dimension.categorical && node.json.is_object()) {
-      reader_.problem(node.path, "found \"dtype\" as a size, expected it to have \"values\": the data types of T");
-    }
-    if (reader_.object(node, spec_object(dimension.categorical ? "category" : "size"))) {
-      dimension.help = reader_.optional_text(node, "help");
-      if (dimension.categorical) read_category(node, dimension);
-      else read_size(node, dimension);
-    }
-    spec_.dimensions.push_back(std::move(dimension));
-  }
-
-  void read_size(const SpecNode& node, Dimension& dimension) {
-    dimension.default_value = std::int64_t{1};
-    if (node.find("default") != nullptr) {
-      if (const auto size = reader_.integer(node.at("default"), 1, kMaxDimension)) dimension.default_value = *size;
-    }
-    if (node.find("verify") == nullptr || !reader_.array(node.at("verify"), "an array of sizes")) return;
-    const SpecNode sizes = node.at("verify");
-    for (std::size_t i = 0; i < sizes.json.size(); ++i) {
-      if (const auto size = reader_.integer(sizes.at(i), 1, kMaxDimension)) dimension.verify.push_back(*size);
-    }
-  }
-
-  void read_category(const SpecNode& node, Dimension& dimension) {
-    const SpecNode values = node.at("values");
-    dimension.values = reader_.texts(values, "an array of names");
-    if (values.json.is_array() && values.json.empty()) reader_.wrong_empty(values);
-    for (std::size_t i = 0; values.json.is_array() && i < values.json.size(); ++i) {
-      const SpecNode item = values.at(i);
-      if (!item.json.is_string() || item.json.get_ref<const std::string&>().empty()) continue;  // reported
-      const auto text = item.json.get<std::string>();
-      if (dimension.name == "dtype") check_dtype(item, text);
-      else if (!is_identifier(text)) reader_.wrong(item, "an identifier");
-    }
-    dimension.default_value = dimension.values.empty() ? std::string() : dimension.values.front();
-    if (node.find("default") == nullptr) return;
-    const SpecNode chosen = node.at("default");
-    if (chosen.json.is_object()) return defaults_by_dtype_.emplace_back(dimension.name, chosen), void();  // dtype may come later
-    const auto text = reader_.text(chosen, "one of the values");
-    if (!text) return;
-    if (contains(dimension.values, *text)) dimension.default_value = *text;
-    else reader_.wrong(chosen, fmt::format("one of {}", fmt::join(dimension.values, ", ")), did_you_mean(*text, dimension.values));
-  }
-
-  // "math": {"values": [...], "default": {"f32": "ieee", "f16": "tensor"}}
-  void read_default_by_dtype(const SpecNode& node, Dimension& dimension) {
-    const Dimension* dtype = spec_.find_dimension("dtype");
-    if (dimension.name == "dtype" || dtype == nullptr) {
-      return reader_.wrong(node, "one of the values (defaults by data type are for other dimensions of a kernel with \"dtype\")");
-    }
-    const std::vector<std::string>& types = dtype->values;
-    for (const auto& [type, json] : node.json.items()) {
-      const SpecNode item = node.at(type);
-      if (!contains(types, type)) {
-        reader_.problem(item.path, fmt::format("found the data type {}, expected one of {}{}", in_quotes(type), fmt::join(types, ", "), did_you_mean(type, types)));
-      } else if (!json.is_string() || !contains(dimension.values, json.template get<std::string>())) {
-        reader_.wrong(item, fmt::format("one of {}", fmt::join(dimension.values, ", ")));
-      } else {
-        dimension.default_by_dtype[type] = json.template get<std::string>();
-      }
-    }
-    for (const std::string& type : types) {
-      if (node.find(type) == nullptr) reader_.problem(node.path, fmt::format("found no default for {}, expected one for each data type", type));
-    }
-  }
-
-  std::optional<DType> check_dtype(const SpecNode& node, const std::string& text) {
-    const std::optional<DType> type = parse_dtype(text);
-    if (!type) reader_.wrong(node, fmt::format("a data type ({})", dtype_names()));
-    return type;
   }
 
   void read_parameters(const SpecNode& root) {
@@ -243,7 +166,7 @@ class SpecParser {
         reader_.wrong(item, fmt::format("{}, as the parameter's first value", kKinds[parameter.values.front().index()]));
       } else if (std::find(parameter.values.begin(), parameter.values.end(), *value) != parameter.values.end()) {
         reader_.problem(item.path, fmt::format("found {} a second time, expected each value once", describe(item.json)));
-      } else if (!parameter.is_type || check_dtype(item, to_text(*value))) {
+      } else if (!parameter.is_type || read_dtype_name(reader_, item, to_text(*value))) {
         parameter.values.push_back(*value);
       }
     }
@@ -647,7 +570,6 @@ class SpecParser {
   SpecReader reader_;
   KernelSpec spec_;
   std::set<std::string> nameable_;
-  std::vector<std::pair<std::string, SpecNode>> defaults_by_dtype_;  // dimensions with the default as written
   std::vector<unsigned> uses_;  // by slot
 };
 
