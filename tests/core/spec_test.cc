@@ -17,95 +17,12 @@
 #include "core/json_text.h"
 #include "core/random.h"
 #include "core/spec_keys.h"
+#include "spec_samples.h"
 
 namespace tunebook {
 namespace {
 
 using nlohmann::ordered_json;
-
-// The example of the design document.
-constexpr const char* kVectorAdd = R"json({
-  "tunebook": 1,
-  "kernel": "vector_add",
-  "summary": "c = a + b",
-  "source": "kernel.cu", "entry": "vector_add", "instantiate": ["T", "BLOCK", "ITEMS"],
-  "problem": {
-    "n": {"default": 16777216, "verify": [1, 1023, 1048577]},
-    "dtype": {"values": ["f32", "f16"], "default": "f32"} },
-  "parameters": {
-    "BLOCK": {"values": [64, 128, 256, 512], "help": "threads per block"},
-    "ITEMS": {"values": [1, 2, 4, 8], "help": "elements per thread"} },
-  "constraints": ["BLOCK * ITEMS <= 4096"],
-  "presets": {"default": {"BLOCK": 256, "ITEMS": 4}},
-  "launch": {"block": ["BLOCK"], "grid": ["ceil_div(n, BLOCK * ITEMS)"], "shared_bytes": "0"},
-  "arguments": [
-    {"name": "c", "type": "T*", "count": "n", "access": "out"},
-    {"name": "a", "type": "T*", "count": "n", "access": "in", "fill": "uniform(-1, 1)"},
-    {"name": "b", "type": "T*", "count": "n", "access": "in", "fill": "uniform(-1, 1)"},
-    {"name": "n", "type": "i64", "value": "n"} ],
-  "reference": {"source": "reference.cu", "entry": "vector_add_reference", "block": ["256"], "grid": ["ceil_div(n, 256)"]},
-  "tolerance": {"f32": {"rel": "2 * eps", "abs": "0"}, "f16": {"rel": "2 * eps", "abs": "0"}},
-  "work": {"flops": "n", "bytes": "3 * n * sizeof(T)"}
-})json";
-
-// Uses every key there is.
-constexpr const char* kEverything = R"json({
-  "tunebook": 1, "kernel": "tiled", "summary": "everything", "source": "src/kernel.cu", "entry": "ns::tiled", "instantiate": "macros",
-  "define": ["T", "k"], "options": ["--use_fast_math", "-DX=1"],
-  "problem": {
-    "m": {"default": 128, "verify": [1, 17, 100], "help": "rows"},
-    "n": {"default": 256, "verify": [5]},
-    "k": {"default": 64},
-    "dtype": {"values": ["f32", "i32"], "default": "f32", "help": "elements"},
-    "math": {"values": ["exact", "fast"], "default": "exact"},
-    "verify": [{"m": 3, "n": 4, "k": 5}, {"m": 7, "n": 7, "k": 7, "dtype": "i32"}] },
-  "parameters": {
-    "TILE": {"values": [8, 16]}, "PAD": {"values": [false, true]}, "ACC": {"values": ["f32", "f64"], "type": true},
-    "LAYOUT": {"values": ["row", "column"], "help": "of a"} },
-  "constraints": ["TILE * TILE <= device.max_threads_per_block", "not PAD or m >= 1", "sizeof(ACC) >= 4"],
-  "presets": {"default": {"TILE": 16, "PAD": true, "ACC": "f32", "LAYOUT": "row"}, "small": {"LAYOUT": "column", "TILE": 8, "PAD": false, "ACC": "f64"}},
-  "launch": {"block": ["TILE", "TILE"], "grid": ["ceil_div(n, TILE)", "ceil_div(m, TILE)", 1], "shared_bytes": "TILE * TILE * sizeof(T)", "static_shared_bytes": "64"},
-  "arguments": [
-    {"name": "c", "type": "T*", "count": "m * n", "access": "inout", "fill": "uniform_int(-3, 3)"},
-    {"name": "a", "type": "f64*", "count": "m * k", "access": "in", "fill": "normal(1, 0.5)", "special": ["nan", "-0", "max"]},
-    {"name": "sum", "type": "f32*", "count": "m", "access": "inout", "fill": "zero"},
-    {"name": "index", "type": "u32*", "count": "k", "access": "in", "fill": "iota(0, 1)"},
-    {"name": "flags", "type": "u8*", "count": "1", "access": "out"},
-    {"name": "alpha", "type": "T", "value": "1.5"},
-    {"name": "m", "type": "i32", "value": "m"} ],
-  "reference": {"source": "reference.cu", "entry": "tiled_reference", "instantiate": ["T"], "block": ["16", 16], "grid": ["ceil_div(n, 16)", "ceil_div(m, 16)"], "shared_bytes": "0"},
-  "tolerance": {"f32": {"rel": "0", "abs": "2 * sqrt(k) * eps * scale"}},
-  "work": {"flops": "2 * m * n * k", "bytes": "1.5 * m"},
-  "arch": "TILE == 16 and device.compute_capability >= 90 ? 'sm_90a' : native",
-  "cpu": "TILE <= 16", "nondeterministic": "TILE == 8", "restore": "PAD or TILE == 8",
-  "baseline": {"operation": "gemm", "buffers": ["c", "a", "sum"], "parameters": {"m": "m", "n": "n", "k": "k", "alpha": "1.5", "math": "'ieee'"}, "when": "dtype == 'f32'"}
-})json";
-
-ordered_json vector_add() { return parse_json_text(kVectorAdd, "kernel.json"); }
-ordered_json everything() { return parse_json_text(kEverything, "kernel.json"); }
-KernelSpec spec_of(const char* text) { return KernelSpec::parse(parse_json_text(text, "kernel.json"), "kernel.json"); }
-
-std::string error_of(const ordered_json& json) {
-  try {
-    KernelSpec::parse(json, "kernel.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-ordered_json with(ordered_json json, const char* pointer, const char* value) {
-  json[ordered_json::json_pointer(pointer)] = ordered_json::parse(value);
-  return json;
-}
-ordered_json without(ordered_json json, const char* parent, const char* key) {
-  json[ordered_json::json_pointer(parent)].erase(key);
-  return json;
-}
-
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\"\nlacks \"" << part << "\"";
-}
 
 TEST(Spec, TheExampleOfTheDesignMeansWhatItSays) {
   const KernelSpec spec = spec_of(kVectorAdd);
@@ -444,86 +361,6 @@ TEST(Spec, VerifyProblemsCombinePositionByPosition) {
                                       "m=100,n=5,k=16,dtype=i32,math=fast"}));  // the tuned one itself is left out
   auto json = with(vector_add(), "/problem/n/verify", "[7, 7, 1]");
   EXPECT_EQ(shown(KernelSpec::parse(json, "f").verify_problems(spec_of(kVectorAdd).default_problem())), (std::vector<std::string>{"n=7,dtype=f32", "n=1,dtype=f32"}));
-}
-
-TEST(Spec, ShapesByNameAndByPosition) {
-  const KernelSpec spec = spec_of(kEverything);
-  const std::string expected = "m=1,n=2,k=3,dtype=i32,math=exact";
-  for (const char* text : {"m=1,n=2,k=3,dtype=i32", "1,2,3,dtype=i32", "1,2,3,i32", "i32,1,2,3", "dtype=i32, k=3 ,n = 2,m=1", "1,n=2,k=3,i32,exact"}) {
-    EXPECT_EQ(spec.parse_shape(text).display(), expected) << text;
-  }
-  EXPECT_EQ(spec.parse_shape("68719476736,1,1").at("m"), Value(kMaxDimension));
-  EXPECT_EQ(spec.parse_shape("", true), spec.default_problem());
-  EXPECT_EQ(spec.parse_shape("k=9", true).display(), "m=128,n=256,k=9,dtype=f32,math=exact");
-  EXPECT_NO_THROW(spec.check_problem(spec.parse_shape("1,2,3")));
-}
-
-TEST(Spec, BadShapesSayWhatIsWrong) {
-  const KernelSpec spec = spec_of(kEverything);
-  const auto error = [&](std::string_view text) -> std::string {
-    try {
-      spec.parse_shape(text);
-    } catch (const InputError& caught) {
-      return caught.what();
-    }
-    return "";
-  };
-  EXPECT_EQ(error("m=1,n=2"), "shape of tiled: found no k, expected a size for each of m,n,k");
-  EXPECT_EQ(error(""), "shape of tiled: found no m and no n and no k, expected a size for each of m,n,k");
-  EXPECT_EQ(error("1,2"), "shape of tiled: found no k, expected a size for each of m,n,k");
-  EXPECT_EQ(error("1,2,3,4"), "shape of tiled: found 4 sizes, expected 3 (m,n,k)");
-  EXPECT_EQ(error("m=0,n=1,k=1"), "shape of tiled: m: found 0, expected an integer from 1 to 68719476736");
-  EXPECT_EQ(error("m=-5,n=1,k=1"), "shape of tiled: m: found -5, expected an integer from 1 to 68719476736");
-  EXPECT_EQ(error("1,1,1000000000000"), "shape of tiled: k: found 1000000000000, expected an integer from 1 to 68719476736");
-  EXPECT_EQ(error("1,1,99999999999999999999999999"), "shape of tiled: k: found 99999999999999999999999999, expected an integer from 1 to 68719476736");
-  EXPECT_EQ(error("m=4k,n=1,k=1"), "shape of tiled: m: found \"4k\", expected an integer from 1 to 68719476736");
-  EXPECT_EQ(error("m=1.5,n=1,k=1"), "shape of tiled: m: found \"1.5\", expected an integer from 1 to 68719476736");
-  EXPECT_EQ(error("m=1,m=2,n=1,k=1"), "shape of tiled: m: given twice, expected once");
-  EXPECT_EQ(error("m=,n=1,k=1"), "shape of tiled: m: found \"\", expected an integer from 1 to 68719476736");
-  EXPECT_EQ(error("1,2,3,mat=fast"), "shape of tiled: found the unknown dimension \"mat\", expected one of m, n, k, dtype, math; did you mean \"math\"?");
-  EXPECT_EQ(error("1,2,3,dtype=f31"), "shape of tiled: dtype: found \"f31\", expected one of f32, i32; did you mean \"f32\"?");
-  EXPECT_EQ(error("1,2,3,,"), "shape of tiled: found nothing between two commas, expected a size or NAME=VALUE\n"
-                              "shape of tiled: found nothing between two commas, expected a size or NAME=VALUE");
-  expect_contains(error("1,fsat,3"), "shape of tiled: found \"fsat\", expected a size, NAME=VALUE or one of f32, i32, exact, fast; did you mean \"fast\"?");
-}
-
-TEST(Spec, CheckProblemRefusesWhatTheSpecDoesNotDeclare) {
-  const KernelSpec spec = spec_of(kVectorAdd);
-  for (const char* bad : {R"({"n": 1})", R"({"dtype": "f32"})", R"({"n": 0, "dtype": "f32"})", R"({"n": "1", "dtype": "f32"})", R"({"n": true, "dtype": "f32"})",
-                          R"({"n": 1, "dtype": "f64"})", R"({"n": 1, "dtype": 1})", R"({"n": 1, "dtype": "f32", "m": 1})"}) {
-    EXPECT_THROW(spec.check_problem(Problem::from_json(ordered_json::parse(bad), "p")), InputError) << bad;
-  }
-}
-
-TEST(Spec, Configurations) {
-  const KernelSpec spec = spec_of(kEverything);
-  EXPECT_EQ(spec.parse_configuration("PAD=true,TILE=8, ACC=f64 ,LAYOUT=row").display(), "TILE=8,PAD=true,ACC=f64,LAYOUT=row");
-  const auto error = [&](std::string_view text) -> std::string {
-    try {
-      spec.parse_configuration(text);
-    } catch (const InputError& caught) {
-      return caught.what();
-    }
-    return "";
-  };
-  EXPECT_EQ(error("PAD=true,TILE=8,ACC=f64"), "configuration of tiled: found no LAYOUT, expected a value for every parameter");
-  EXPECT_EQ(error("PAD=true,TILE=9,ACC=f64,LAYOUT=row"), "configuration of tiled: TILE: found \"9\", expected one of 8, 16");
-  EXPECT_EQ(error("PAD=true,TILE=8,TILE=16,ACC=f64,LAYOUT=row"), "configuration of tiled: TILE: given twice, expected once");
-  expect_contains(error("PAD=true,TIEL=8,ACC=f64,LAYOUT=row"), "found the unknown parameter \"TIEL\", expected one of TILE, PAD, ACC, LAYOUT; did you mean \"TILE\"?");
-  expect_contains(error("16"), "found \"16\", expected PARAMETER=VALUE");
-
-  Configuration configuration = *spec.find_preset("default");
-  EXPECT_NO_THROW(spec.check_configuration(configuration, "row 3"));
-  configuration.set("TILE", std::string("16"));
-  EXPECT_THROW(spec.check_configuration(configuration, "row 3"), InputError);
-  configuration.set("TILE", std::int64_t{16});
-  configuration.set("X", true);
-  try {
-    spec.check_configuration(configuration, "row 3");
-    FAIL();
-  } catch (const InputError& caught) {
-    expect_contains(caught.what(), "row 3: found the unknown parameter \"X\"");
-  }
 }
 
 TEST(Spec, FailingConstraintsAreNamed) {
