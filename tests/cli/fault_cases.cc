@@ -16,6 +16,8 @@ namespace {
 
 constexpr double kRunTimeoutSeconds = 2;
 constexpr double kCompileTimeoutSeconds = 5;
+// Where nothing hangs in the compiler: a busy machine must not end a good one.
+constexpr double kPatientCompileTimeoutSeconds = 60;
 // What a bad configuration may cost beyond its timeout.
 constexpr double kLostSeconds = 2;
 // More than enough for a coordinator (and for the sanitizers it may be built with) that keeps of a worker's output the end alone.
@@ -130,7 +132,7 @@ const std::vector<FaultCase>& fault_cases() {
 std::vector<std::string> FaultTest::tune_arguments(const std::string& kernel, const std::string& shape, const std::string& where) const {
   return {"tune", kernel, "--templates", fault_kernels(), "--shape", shape, "--device", device_, "--strategy", "exhaustive", "--budget", "all",
           "--where", where, "--run-timeout", fmt::format("{}", kRunTimeoutSeconds), "--compile-timeout",
-          fmt::format("{}", kCompileTimeoutSeconds), "--finalists", "2", "--finalist-processes", "1", "--json"};
+          fmt::format("{}", kernel == "compiles_for_ever" ? kCompileTimeoutSeconds : kPatientCompileTimeoutSeconds), "--finalists", "2", "--finalist-processes", "1", "--json"};
 }
 
 void FaultTest::expect_one_bad_trial(const FaultCase& fault, const Ending& ending) {
@@ -154,7 +156,9 @@ void FaultTest::expect_one_bad_trial(const FaultCase& fault, const Ending& endin
     ++bad;
     EXPECT_EQ(outcome_name(trial.outcome), ending.outcome) << trial.message;
     EXPECT_NE(trial.message.find(ending.message), std::string::npos) << trial.message;
-    EXPECT_LE(trial.compile_seconds, kCompileTimeoutSeconds + kLostSeconds);
+    if (fault.kernel == "compiles_for_ever") {
+      EXPECT_LE(trial.compile_seconds, kCompileTimeoutSeconds + kLostSeconds);
+    }
     EXPECT_LE(trial.verify_seconds + trial.time_seconds, kRunTimeoutSeconds + kLostSeconds);
   }
   EXPECT_EQ(bad, 1);

@@ -160,7 +160,7 @@ TEST_F(TuneTest, PresetsComeFirstOutsideTheBudget) {
 }
 
 TEST_F(TuneTest, TimeBudgetEndsAndKeepsWhatIsFinished) {
-  options_.budget = Budget::parse("1s");
+  options_.budget = Budget::parse("60s");
   const TuneResult result = run();
   EXPECT_EQ(total(result), 600);  // the space is exhausted first
   EXPECT_TRUE(result.winner);
