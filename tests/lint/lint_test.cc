@@ -160,7 +160,12 @@ TEST_F(LintVerb, ReadsPastTheEnd) {
   ASSERT_FALSE(faulty["lint"].empty()) << faulty.dump();
   const std::string message = faulty["lint"][0]["message"];
   EXPECT_EQ(faulty["lint"][0]["rule"], "bounds");
+#ifdef __SANITIZE_ADDRESS__
+  // A worker that is itself built with AddressSanitizer meets the guard page, which knows no line.
+  EXPECT_NE(message.find("access outside buffer 'x'"), std::string::npos) << message;
+#else
   EXPECT_NE(message.find("kernel.cu:5"), std::string::npos) << message;
+#endif
   EXPECT_TRUE(check("clean", "bounds", {"--device", "cpu"}, 0)["lint"].empty());
 }
 
