@@ -1,0 +1,33 @@
+#include "reports/report.h"
+
+namespace tunebook::reports {
+
+std::string_view verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::regression: return "regression";
+    case Verdict::improvement: return "improvement";
+    case Verdict::unchanged: return "unchanged";
+    case Verdict::inconclusive: return "inconclusive";
+    case Verdict::only_base: return "only in base";
+    case Verdict::only_candidate: return "only in candidate";
+  }
+  return "";
+}
+
+std::string_view fail_on_name(FailOn fail_on) {
+  switch (fail_on) {
+    case FailOn::never: return "never";
+    case FailOn::regression: return "regression";
+    case FailOn::inconclusive: return "inconclusive";
+  }
+  return "";
+}
+
+std::optional<FailOn> parse_fail_on(std::string_view name) {
+  for (const FailOn fail_on : {FailOn::never, FailOn::regression, FailOn::inconclusive}) {
+    if (fail_on_name(fail_on) == name) return fail_on;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tunebook::reports
