@@ -1,5 +1,6 @@
 #include "core/statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -99,6 +100,130 @@ TEST(Statistics, PairedRatio) {
 
   const Ratio inverse = paired_ratio(std::vector<double>{1, 1}, std::vector<double>{1, 4});
   EXPECT_NEAR(inverse.ratio * wide.ratio, 1, 1e-12);
+}
+
+// Closed forms for one, two and four degrees; the others from SciPy 1.17.
+TEST(Statistics, StudentTails) {
+  for (const double t : {0.0, 0.5, 1.0, 3.0, 12.7062, 1e6}) {
+    EXPECT_NEAR(student_t_two_sided(t, 1), 1 - 2 * std::atan(t) / std::acos(-1.0), 1e-12) << t;
+    EXPECT_NEAR(student_t_two_sided(t, 2), 1 - t / std::sqrt(2 + t * t), 1e-12) << t;
+    EXPECT_NEAR(student_t_two_sided(t, 4), 1 - t * (t * t + 6) / std::pow(t * t + 4, 1.5), 1e-12) << t;
+    EXPECT_EQ(student_t_two_sided(t, 3), student_t_two_sided(-t, 3));
+  }
+  EXPECT_NEAR(student_t_two_sided(2.5, 4.7), 0.05759215934686732, 1e-12);
+  EXPECT_NEAR(student_t_two_sided(6, 18), 1.1269971106007855e-05, 1e-16);
+  EXPECT_NEAR(student_t_two_sided(40, 12.25), 2.3428902366172044e-14, 1e-25);
+  EXPECT_NEAR(student_t_two_sided(1000, 1.5), 2.3848945646787014e-05, 1e-15);
+  EXPECT_EQ(student_t_two_sided(INFINITY, 3), 0);
+  for (const double degrees : {1.0, 1.37, 4.0, 9.3, 250.0}) {
+    EXPECT_NEAR(student_t_two_sided(student_t_quantile(0.95, degrees), degrees), 0.05, 1e-12) << degrees;
+  }
+}
+
+// What SciPy 1.17 says: ttest_ind(log(y), log(x), equal_var=False).
+TEST(Statistics, WelchOnLogarithms) {
+  const std::vector<double> x = {101.2, 99.8, 100.4, 100.9, 99.5, 100.1, 100.6, 99.9, 100.3, 100.0};
+  const std::vector<double> y = {103.1, 104.2, 102.5, 103.9, 103.3};
+  const auto welch = welch_ratio(x, y);
+  ASSERT_TRUE(welch);
+  EXPECT_NEAR(welch->ratio, 1.031210851408167, 1e-12);
+  EXPECT_NEAR(welch->interval.low, 1.0230294644616305, 1e-12);
+  EXPECT_NEAR(welch->interval.high, 1.0394576666680555, 1e-12);
+  EXPECT_NEAR(welch->p, 4.939899092786982e-05, 1e-14);
+  EXPECT_NEAR(welch->degrees, 6.663403270757324, 1e-9);
+
+  const auto few = welch_ratio(std::vector<double>{10, 11}, std::vector<double>{10, 12, 14});
+  ASSERT_TRUE(few);
+  EXPECT_NEAR(few->ratio, 1.1334614430710501, 1e-12);
+  EXPECT_NEAR(few->interval.low, 0.788888300283335, 1e-9);
+  EXPECT_NEAR(few->interval.high, 1.6285383399237707, 1e-9);
+  EXPECT_NEAR(few->p, 0.337657093410982, 1e-9);
+  EXPECT_NEAR(few->degrees, 2.757849197168095, 1e-9);
+
+  // Changing sides turns everything over, another unit changes nothing.
+  const auto back = welch_ratio(y, x);
+  EXPECT_NEAR(back->ratio * welch->ratio, 1, 1e-12);
+  EXPECT_NEAR(back->interval.low * welch->interval.high, 1, 1e-12);
+  EXPECT_NEAR(back->p, welch->p, 1e-15);
+  std::vector<double> x_seconds = x, y_seconds = y;
+  for (double& time : x_seconds) time *= 1e-6;
+  for (double& time : y_seconds) time *= 1e-6;
+  const auto seconds = welch_ratio(x_seconds, y_seconds);
+  EXPECT_NEAR(seconds->p, welch->p, 1e-12);
+  EXPECT_NEAR(seconds->ratio, welch->ratio, 1e-12);
+}
+
+TEST(Statistics, WelchWithoutSpread) {
+  const std::vector<double> five(3, 5.0), more(7, 5.0), other(2, 5.5);
+  const auto equal = welch_ratio(five, more);
+  ASSERT_TRUE(equal);
+  EXPECT_EQ(equal->ratio, 1);
+  EXPECT_EQ(equal->p, 1);
+  EXPECT_EQ(equal->interval.low, 1);
+  EXPECT_EQ(equal->degrees, 8);
+  const auto different = welch_ratio(five, other);
+  EXPECT_NEAR(different->ratio, 1.1, 1e-15);
+  EXPECT_EQ(different->p, 0);
+  EXPECT_EQ(different->interval.low, different->interval.high);
+  // Spread on one side alone: its degrees of freedom count.
+  const auto one_sided = welch_ratio(five, std::vector<double>{5.2, 5.3, 5.25, 5.1});
+  EXPECT_NEAR(one_sided->degrees, 3, 1e-12);
+  EXPECT_NEAR(one_sided->p, 0.014955529523517688, 1e-12);
+}
+
+TEST(Statistics, WelchOfWhatIsNoSample) {
+  const std::vector<double> good = {1, 2, 3};
+  for (const std::vector<double>& bad : {std::vector<double>{}, {1}, {1, 0}, {1, -2}, {1, NAN}, {1, INFINITY}}) {
+    EXPECT_FALSE(welch_ratio(good, bad));
+    EXPECT_FALSE(welch_ratio(bad, good));
+  }
+  // The extremes of a double are samples.
+  const auto extreme = welch_ratio(std::vector<double>{5e-324, 1e-300}, std::vector<double>{1e300, 1.7e308});
+  ASSERT_TRUE(extreme);
+  EXPECT_GT(extreme->p, 0);
+  EXPECT_LT(extreme->p, 1);
+}
+
+TEST(Statistics, WelchRejectsAsOftenAsItSays) {
+  Random random(11);
+  constexpr int kRepeats = 20000;
+  int rejected = 0, covered = 0;
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    std::vector<double> x(5), y(10);
+    for (double& time : x) time = std::exp(0.03 * random.normal());
+    for (double& time : y) time = std::exp(0.01 * random.normal());
+    const auto welch = welch_ratio(x, y);
+    rejected += welch->p < 0.05 ? 1 : 0;
+    covered += welch->interval.low <= 1 && 1 <= welch->interval.high ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(rejected) / kRepeats, 0.05, 0.006);  // Satterthwaite's degrees are an approximation
+  EXPECT_EQ(rejected + covered, kRepeats);
+}
+
+TEST(Statistics, HolmAdjusts) {
+  EXPECT_TRUE(holm_adjusted({}).empty());
+  EXPECT_EQ(holm_adjusted(std::vector<double>{0.03}), (std::vector<double>{0.03}));
+  // By hand: 4 * 0.005, 3 * 0.01, 2 * 0.03, and 0.04 raised to its predecessor.
+  const std::vector<double> adjusted = holm_adjusted(std::vector<double>{0.01, 0.04, 0.03, 0.005});
+  for (const auto& [got, expected] : {std::pair{adjusted[0], 0.03}, {adjusted[1], 0.06}, {adjusted[2], 0.06}, {adjusted[3], 0.02}}) {
+    EXPECT_NEAR(got, expected, 1e-15);
+  }
+  EXPECT_EQ(holm_adjusted(std::vector<double>{0.9, 0.8, 0.0}), (std::vector<double>{1, 1, 0}));
+
+  // Never below the p-value, never above Bonferroni's, in the same order; the smallest is Bonferroni's.
+  Random random(5);
+  std::vector<double> p(300);
+  for (double& value : p) value = std::pow(random.uniform(), 4);
+  const std::vector<double> many = holm_adjusted(p);
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    EXPECT_GE(many[i], p[i]);
+    EXPECT_LE(many[i], std::min(1.0, 300 * p[i]));
+    for (std::size_t j = 0; j < i; ++j) {
+      if (p[j] < p[i]) { EXPECT_LE(many[j], many[i]); }
+    }
+  }
+  const auto least = std::min_element(p.begin(), p.end());
+  EXPECT_EQ(many[static_cast<std::size_t>(least - p.begin())], std::min(1.0, 300 * *least));
 }
 
 }  // namespace
