@@ -338,7 +338,7 @@ struct Comparison {
   std::optional<std::size_t> worst;         // place in `items`: the largest regression, else the largest change; none without times
   bool gate_refused = false;                // a difference matters and is not allowed: no verdict can be relied on
   std::string verdict_line;                 // "1 regression, 1 improvement, 4 unchanged, 1 inconclusive (...)": plain text, one line
-  int exit_code = 0;                        // 0; 3: what --fail-on names, or a refused gate
+  int exit_code = 0;                        // 0; 3: what --fail-on names; 2: the gate is refused or nothing could be compared
   std::string title, command, generated_utc;
   std::vector<std::string> notes;
 };

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "reports/report.h"
+
+namespace tunebook::reports {
+
+// Both winners of one pair of items, timed again in the same fresh processes.
+struct Remeasurement {
+  std::size_t base = 0, candidate = 0;     // places in the two reports' items
+  std::vector<double> base_us, candidate_us;  // medians, one per process
+};
+
+// What a comparison may know beside the two reports.
+struct ComparisonExtras {
+  // Nights of each item of the base, oldest first, where its filter hides them from Item::trend; as long as the base's items, or empty.
+  // Nights after the compared one are left out.
+  std::vector<std::vector<TrendPoint>> base_history;
+  // Used for the verdicts instead of what the books say.
+  std::vector<Remeasurement> remeasured;
+};
+
+// Places of the items that are compared with each other: those with equal keys; then, of what is left, those that differ in the device
+// or in the clock that their method names, if there is one on each side only (comparing two devices).
+struct ItemPair {
+  std::size_t base = 0, candidate = 0;
+};
+std::vector<ItemPair> pair_items(const Report& base, const Report& candidate);
+
+// Judges every item of both reports (reports/gate.h) and says what differs between their environments. `exit_code` is that of a gate:
+// 3 on what --fail-on names, where an item that only the base has counts as inconclusive; 2 if the gate is refused or nothing could be
+// compared; with FailOn::never it is 0 always. Of `title`, `command` and `generated_utc` only the title is filled in.
+Comparison compare(Report base, Report candidate, ComparisonSettings settings, const ComparisonExtras& extras = {});
+
+// What to do about a refused gate, for stderr: which differences, and the option that allows them. Empty if it is not refused.
+std::string gate_refusal(const Comparison& comparison);
+
+// Names that --allow-different takes.
+const std::vector<std::string>& difference_names();
+// "5%" for all kernels, or "matmul=0.5%" for one; a share is set in `settings`. Throws InputError.
+void set_threshold(ComparisonSettings& settings, const std::string& text);
+// A comma-separated list of difference_names() or "all". Throws InputError with the nearest name.
+void allow_differences(ComparisonSettings& settings, const std::string& text);
+
+}  // namespace tunebook::reports
