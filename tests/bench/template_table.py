@@ -12,6 +12,7 @@ widest of their 95 % intervals. Every row is printed, met or not. Exit code 0 wh
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -44,6 +45,9 @@ class Bench:
         self.folder = tempfile.mkdtemp(prefix="template-table-")
 
     def session(self, row, where, book, strategy_words):
+        ceilings = os.path.join(self.folder, "ceilings.db")
+        if os.path.exists(ceilings):
+            shutil.copy(ceilings, os.path.join(self.folder, book))
         words = [self.options.tunebook, "tune", row["kernel"], "--shape", row["shape"], "--device", self.options.device, "--json", "--seed", "1",
                  "--book", os.path.join(self.folder, book), "--finalist-processes", str(self.options.processes)]
         for condition in where:
@@ -125,6 +129,12 @@ def text(measure, number):
     return f"{number:.3f}x" if measure in ("ratio", "steps") else f"{100 * number:.1f} %"
 
 
+def share_of_ceiling(result):
+    """"91 % (write)": of the ceiling that binds, the median of the runs."""
+    told = [r["ceiling"] for r in result["runs"] if r.get("ceiling")]
+    return f"{statistics.median(c['percent'] for c in told):.0f} % ({told[0]['binds']})" if told else ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tunebook", default="tunebook")
@@ -144,13 +154,13 @@ def main():
     bench = Bench(options)
     ceilings = bench.calibrate()
     peaks = {c["what"]: c["rate"] for c in (ceilings or {}).get("ceilings", [])}
-    peak = peaks.get("fma_f32", 0) / 1e9
+    peak = peaks.get("fma_f32", 0)
     results, failed = [], False
-    print("| kernel | problem | judged by | goal | measured (interval) | verdict | winner us | GFLOP/s | GB/s | default us | baseline |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| kernel | problem | judged by | goal | measured (interval) | verdict | winner us | GFLOP/s | GB/s | of the ceiling | default us | baseline |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for number, row in enumerate(rows):
         if time.time() - began > options.seconds:
-            print(f"| {row['kernel']} | {row['shape']} | | | not begun: {options.seconds:.0f} s are over | not measured | | | | | |")
+            print(f"| {row['kernel']} | {row['shape']} | | | not begun: {options.seconds:.0f} s are over | not measured | | | | | | |")
             failed = True
             continue
         result = bench.measure(row, number)
@@ -165,7 +175,7 @@ def main():
         names = sorted({(r["baseline"].get("name") or "none") for r in result["runs"]})
         measured = "-" if value is None else f"{text(row['measure'], value[0])} ({text(row['measure'], value[1])} to {text(row['measure'], value[2])})"
         print(f"| {row['kernel']} | {row['shape']} | {row['measure']} | {text(row['measure'], row['goal'])} | {measured} | {result['verdict']} | "
-              f"{middle('median_us'):.2f} | {middle('gflops'):.0f} | {middle('gbps'):.0f} | {middle('default_us'):.1f} | {', '.join(names)} |", flush=True)
+              f"{middle('median_us'):.2f} | {middle('gflops'):.0f} | {middle('gbps'):.0f} | {share_of_ceiling(result)} | {middle('default_us'):.1f} | {', '.join(names)} |", flush=True)
         if "error" in result or not value:
             print(f"    {result.get('error', '')} {' / '.join(result['said'])}", file=sys.stderr)
     if options.json:

@@ -81,6 +81,16 @@ TEST_F(ToolFlowTest, CleanCandidatesShareOneProcessPerTool) {
   }
 }
 
+TEST_F(ToolFlowTest, OnlyTheChosenToolsRun) {
+  run_.tools = {"racecheck"};
+  const auto verdicts = run("\"$@\"\necho '========= ERROR SUMMARY: 0 errors' > $LOG");
+  ASSERT_EQ(verdicts.size(), 2u);
+  EXPECT_TRUE(verdicts[0].clean && verdicts[1].clean);
+  const std::string said = calls();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+  EXPECT_NE(said.find("--tool racecheck "), std::string::npos) << said;
+}
+
 TEST_F(ToolFlowTest, AFindingIsOfOneCandidateAndEndsItsChecks) {
   const auto verdicts = run(
       "\"$@\"\n"

@@ -15,6 +15,7 @@
 #include "session/device_executor.h"
 #include "session/lint.h"
 #include "session/sample_compiler.h"
+#include "session/sanitizer.h"
 #include "session/subject.h"
 
 namespace tunebook::cli {
@@ -26,6 +27,7 @@ struct Options {
   int samples = 6;
   int shapes = 0;
   bool sanitize = false;
+  std::vector<std::string> sanitizers;  // compute-sanitizer's tools; none given: all
   bool json = false;
 };
 
@@ -159,6 +161,7 @@ std::vector<Row> device_rows(const KernelTemplate& declared, const Options& chos
     KernelTemplate kernel = declared;
     DeviceExecutorOptions options;
     options.device = DeviceChoice::parse(chosen.device);
+    options.sanitizers = chosen.sanitizers;
     DeviceExecutor executor(kernel, options);
     const Device& found = executor.identity().device;
     if (shapes > 0) {
@@ -316,6 +319,8 @@ void add_check(CLI::App& app, Invocation& invocation) {
   verb->add_option("--shapes", options->shapes, "With --device: run on every size from 1 to 33 and so many random shapes instead of the declared problems")
       ->check(CLI::Range(0, 100000));
   verb->add_flag("--sanitize", options->sanitize, "With --device: what passes runs again under compute-sanitizer, on cpu under AddressSanitizer");
+  verb->add_option("--sanitizers", options->sanitizers, "With --sanitize on a GPU: only these tools (default: all; memcheck and racecheck are the fastest)")
+      ->delimiter(',')->allow_extra_args(false)->check(CLI::IsMember(compute_sanitizer_tools()))->needs("--sanitize");
   add_device_option(*verb, options->device);
   verb->get_option("--device")->description("Run the samples on this device against the reference");
   add_templates_option(*verb, options->templates);

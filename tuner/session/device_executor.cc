@@ -481,6 +481,7 @@ struct DeviceExecutor::Impl {
     run.runner = command_for(kind_name(device.kind), device.text());
     run.setup = plan->setup(*reference, false);
     run.step_s = options.run_timeout_s;
+    run.tools = options.sanitizers;
     run.stop = stop;
     std::vector<SanitizerVerdict> verdicts = tunebook::sanitize(loop, choice, run, candidates);
     for (std::size_t i = 0; i < verdicts.size(); ++i) {

@@ -21,6 +21,7 @@ struct DeviceExecutorOptions {
   CacheMode cache = CacheMode::cold;
   std::uint64_t seed = 0;         // of the inputs
   int lock_clocks_mhz = 0;        // hold the GPU's SM clock there while this lives; 0: leave clocks alone
+  std::vector<std::string> sanitizers;  // of compute_sanitizer_tools(), for sanitize(); none given: all
   bool energy = false;            // measure the energy of every trial too: a second each
 };
 

@@ -35,7 +35,9 @@ class SanitizerSession {
       verdicts.push_back({candidates[i].configuration, "", Outcome::ok, true, ""});
       all.push_back(i);
     }
-    const std::vector<std::string> tools = sanitizer_.program.empty() ? std::vector<std::string>{"AddressSanitizer"} : kTools;
+    const std::vector<std::string> tools = sanitizer_.program.empty() ? std::vector<std::string>{"AddressSanitizer"}
+                                           : run_.tools.empty()      ? kTools
+                                                                     : run_.tools;
     for (const std::string& tool : tools) {
       std::vector<std::size_t> left;
       for (const std::size_t i : all) {
@@ -155,6 +157,8 @@ class SanitizerSession {
 };
 
 }  // namespace
+
+const std::vector<std::string>& compute_sanitizer_tools() { return kTools; }
 
 SanitizerChoice choose_sanitizer(const std::string& device_kind) {
   if (device_kind == "cpu") return {"AddressSanitizer", "", ""};

@@ -20,6 +20,7 @@ struct SanitizerChoice {
   std::string reason;   // there is none: why
 };
 SanitizerChoice choose_sanitizer(const std::string& device_kind);
+const std::vector<std::string>& compute_sanitizer_tools();
 
 struct SanitizerCandidate {
   Configuration configuration;
@@ -38,6 +39,7 @@ struct SanitizerRun {
   WorkerCommand runner;   // as without a sanitizer
   SetupRequest setup;     // all problems
   double step_s = 10;     // how long a step may take without a sanitizer
+  std::vector<std::string> tools;  // of compute_sanitizer_tools(); none given: all
   std::function<bool()> stop;
 };
 
