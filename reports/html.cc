@@ -1,0 +1,40 @@
+#include "reports/html.h"
+
+#include <algorithm>
+
+#include "reports/html_compare.h"
+#include "reports/html_parts.h"
+#include "reports/html_report.h"
+
+namespace tunebook::reports {
+namespace {
+
+// The first of ever less detailed pages that is small enough; the last if none is.
+template <typename MakePage>
+std::string fitting_page(std::size_t items, const MakePage& make) {
+  Detail detail;
+  std::string page = make(detail);
+  for (int attempt = 0; attempt < 12 && page.size() > kMostHtmlBytes; ++attempt) {
+    detail.points = std::max<std::size_t>(40, detail.points / 2);
+    detail.text = std::max<std::size_t>(300, detail.text / 2);
+    detail.sessions = std::max<std::size_t>(20, detail.sessions / 2);
+    if (detail.points <= 125) {
+      detail.top = std::max<std::size_t>(3, detail.top / 2);
+      detail.items = std::max<std::size_t>(1, std::min(detail.items, items) / 2);
+    }
+    page = make(detail);
+  }
+  return page;
+}
+
+}  // namespace
+
+std::string html(const Report& report) {
+  return fitting_page(report.items.size(), [&](const Detail& detail) { return report_page(report, detail); });
+}
+
+std::string html(const Comparison& comparison) {
+  return fitting_page(comparison.items.size(), [&](const Detail& detail) { return comparison_page(comparison, detail); });
+}
+
+}  // namespace tunebook::reports

@@ -1,0 +1,204 @@
+#include "reports/html_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/value.h"
+#include "reports/html_table.h"
+#include "reports/html_text.h"
+
+namespace tunebook::reports {
+namespace {
+
+std::string sessions_table(std::span<const SessionInfo> sessions, std::int64_t count, const Detail& detail) {
+  if (sessions.size() > detail.sessions) sessions = sessions.first(detail.sessions);
+  Table table("Sessions, newest first",
+              {{"session", "mono"}, {"kernel"}, {"shape", "text"}, {"device", "text"}, {"started, UTC"}, {"wall time", "n"}, {"trials", "n"}, {"strategy"},
+               {"budget"}, {"seed", "n"}, {"method"}, {"kernel hash", "mono"}, {"toolchain", "text"}},
+              {.classes = "sort", .find = sessions.size() > 6 ? "Filter sessions" : "", .tall = true, .hide_caption = true});
+  for (const SessionInfo& session : sessions) {
+    table.row();
+    table.cell(isolated(cut(session.id, 40)));
+    table.cell(isolated(cut(session.kernel, 100)));
+    table.cell(values_html(session.problem, detail));
+    table.cell(isolated(cut(session.device, 100)));
+    table.cell(isolated(cut(session.started_utc, 40)) + (session.finished_utc.empty() ? " <span class=\"warn\">not finished</span>" : ""), std::nullopt, "w");
+    table.cell(duration_text(session.wall_seconds), session.wall_seconds);
+    table.cell(count_text(session.trials), static_cast<double>(session.trials));
+    std::string narrowed;
+    for (const std::string& where : session.where) narrowed += fmt::format("{} where {}", narrowed.empty() ? "" : ",", where);
+    table.cell(isolated(cut(session.strategy, 60)) + (narrowed.empty() ? "" : long_text(narrowed, 100, detail.text)));
+    table.cell(isolated(cut(session.budget, 40)));
+    table.cell(fmt::format("{}", session.seed), static_cast<double>(session.seed));
+    table.cell(isolated(session.method));
+    table.cell(isolated(cut(session.kernel_hash, 40)));
+    table.cell(long_text(session.toolchain, 120, detail.text));
+  }
+  std::string html = std::move(table).finish();
+  const auto shown = static_cast<std::int64_t>(sessions.size());
+  if (count > shown) html += fmt::format("<p class=\"muted note\">The newest {} of {} sessions.</p>\n", count_text(shown), count_text(count));
+  return html;
+}
+
+}  // namespace
+
+ItemNaming::ItemNaming(std::span<const ItemKey* const> keys) {
+  for (const ItemKey* key : keys) {
+    kernel_ = kernel_ || key->kernel != keys.front()->kernel;
+    device_ = device_ || key->device_key != keys.front()->device_key;
+    method_ = method_ || key->method != keys.front()->method;
+    objective_ = objective_ || key->objective != keys.front()->objective;
+  }
+}
+
+std::string ItemNaming::text(const ItemKey& key) const {
+  std::string text = key.shape();
+  if (kernel_) text = key.kernel + " " + text;
+  if (device_) text += " on " + key.device;
+  if (method_) text += ", " + key.method;
+  if (objective_) text += ", " + key.objective;
+  return text;
+}
+
+std::string ItemNaming::html(const ItemKey& key) const { return isolated(cut(text(key), 300)); }
+
+std::string configuration_html(const Configuration& configuration, const Configuration* other, const Detail& detail) {
+  const std::string plain = configuration.display();
+  if (plain.size() > 600) return long_text(plain, 160, detail.text);
+  std::string html = "<bdi>";
+  for (const auto& [name, value] : configuration.items()) {
+    const Value* theirs = other == nullptr ? &value : other->find(name);
+    const std::string item = escape(name + "=" + to_text(value));
+    html += html.size() > 5 ? ", " : "";
+    html += theirs != nullptr && *theirs == value ? item : "<b>" + item + "</b>";
+  }
+  return html + "</bdi>";
+}
+
+std::string values_html(const NamedValues& values, const Detail& detail) { return configuration_html(values, nullptr, detail); }
+
+std::string facts(const std::vector<std::pair<std::string_view, std::string>>& rows) {
+  std::string html = "<dl class=\"facts\">";
+  for (const auto& [term, value] : rows) {
+    if (!value.empty()) html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape(term), value);
+  }
+  return html + "</dl>\n";
+}
+
+std::string interval_text(double low, double high, const TimeUnit& unit) {
+  return fmt::format("[{}, {}]", in_unit(low, unit), in_unit(high, unit));
+}
+
+std::string optional_number(const std::optional<double>& number) { return number ? number_text(*number) : std::string(); }
+std::string optional_percent(const std::optional<double>& percent) { return percent ? percent_text(*percent) : std::string(); }
+double or_nan(const std::optional<double>& number) { return number.value_or(std::numeric_limits<double>::quiet_NaN()); }
+
+std::string outcome_text(Outcome outcome) {
+  std::string text(outcome_name(outcome));
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return text;
+}
+
+std::string outcomes_text(std::span<const std::pair<Outcome, std::int64_t>> outcomes) {
+  std::string text;
+  for (const auto& [outcome, count] : outcomes) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count_text(count), outcome_text(outcome));
+  }
+  return text;
+}
+
+std::string failures_table(std::span<const FailureGroup> failures, std::int64_t groups, const Detail& detail) {
+  Table table("Failures, those with the same message together", {{"outcome"}, {"trials", "n"}, {"message of the first", "text"}, {"its configuration", "text"}},
+              {.classes = "sort", .find = failures.size() > 6 ? "Filter failures" : "", .hide_caption = true});
+  for (const FailureGroup& failure : failures) {
+    table.row();
+    table.cell(fmt::format("{}", outcome_text(failure.outcome)));
+    table.cell(count_text(failure.count), static_cast<double>(failure.count));
+    table.cell(long_text(failure.message, 160, detail.text));
+    table.cell(long_text(failure.configuration, 400, detail.text));
+  }
+  std::string html = std::move(table).finish();
+  const auto shown = static_cast<std::int64_t>(failures.size());
+  if (groups > shown) html += fmt::format("<p class=\"muted note\">The {} most frequent of {} messages.</p>\n", count_text(shown), count_text(groups));
+  return html;
+}
+
+std::string cost_table(const Cost& cost) {
+  struct Part {
+    std::string_view name, meaning;
+    double seconds;
+  };
+  const Part parts[] = {{"compile", "summed over the compile processes, which work at the same time", cost.compile_seconds},
+                        {"verify", "", cost.verify_seconds},
+                        {"time", "", cost.time_seconds},
+                        {"device idle", "between the first and the last trial", cost.idle_seconds},
+                        {"wall time", "of the sessions, with start and finalists", cost.wall_seconds}};
+  double most = 0;
+  for (const Part& part : parts) most = std::max(most, part.seconds);
+  Table table("Cost of tuning", {{"part"}, {"duration", "n"}, {"<span class=\"hide\">share of the longest</span>", "bar"}}, {.hide_caption = true});
+  for (const Part& part : parts) {
+    table.row();
+    table.cell(part.meaning.empty() ? std::string(part.name) : fmt::format("{} <span class=\"muted note\">{}</span>", part.name, part.meaning));
+    table.cell(duration_text(part.seconds));
+    table.cell(bar_svg(most > 0 ? 100 * part.seconds / most : 0));
+  }
+  std::string html = std::move(table).finish();
+  const double busy = cost.wall_seconds > 0 ? static_cast<double>(cost.measured) / cost.wall_seconds : 0;
+  html += fmt::format("<p class=\"muted note\">{} run{}{}.</p>\n", plural(cost.measured, "trial"),
+                      cost.reused > 0 ? fmt::format(", {} answered by the book", count_text(cost.reused)) : "",
+                      busy > 0 ? fmt::format("; {} a second of wall time", number_text(busy)) : "");
+  return html;
+}
+
+std::string night_changes(const TrendPoint& point) {
+  std::string text;
+  const auto add = [&](std::string_view what) { text += (text.empty() ? "" : "; ") + std::string(what); };
+  if (point.configuration_changed) add("another winner");
+  if (point.kernel_changed) add("kernel changed");
+  for (const std::string& change : point.environment_changed) add(change);
+  return text;
+}
+
+std::vector<NightMark> night_marks(std::span<const TrendPoint> trend) {
+  std::vector<NightMark> marks;
+  for (const TrendPoint& point : trend) {
+    marks.push_back({point.date, point.time.median_us, point.time.low_us, point.time.high_us,
+                     point.configuration_changed || point.kernel_changed || !point.environment_changed.empty()});
+  }
+  return marks;
+}
+
+std::string environment_line(std::span<const Labelled> environment) {
+  std::string html;
+  for (const Labelled& entry : environment) {
+    if (entry.value.empty()) continue;
+    // A GPU's name says what it is; a version number does not.
+    const std::string label = entry.label == kGpuLabel || entry.label == kToolkitLabel ? "" : escape(entry.label) + " ";
+    html += (html.empty() ? "" : " \u00b7 ") + label + isolated(cut(entry.value, 120));
+  }
+  return html;
+}
+
+std::string notes_list(std::span<const std::string> notes, const Detail& detail) {
+  if (notes.empty()) return "";
+  std::string html = "<ul>";
+  for (const std::string& note : notes) html += "<li>" + long_text(note, 400, detail.text) + "</li>";
+  return html + "</ul>\n";
+}
+
+std::string side_facts(const Side& side, const Detail& detail) {
+  std::string filter;
+  for (const Labelled& entry : side.filter) filter += fmt::format("{}{} {}", filter.empty() ? "" : ", ", escape(entry.label), isolated(cut(entry.value, 400)));
+  std::vector<std::pair<std::string_view, std::string>> rows = {
+      {"book", isolated(cut(side.book, 400)) + fmt::format(", version {}{}", side.book_version, side.published ? ", published" : "")}, {"only", filter}};
+  for (const Labelled& entry : side.environment) {
+    if (!entry.value.empty()) rows.emplace_back(entry.label, long_text(entry.value, 200, detail.text));
+  }
+  return facts(rows) + fmt::format("<details><summary>{}</summary>{}</details>\n", plural(side.session_count, "session"),
+                                   sessions_table(side.sessions, side.session_count, detail));
+}
+
+}  // namespace tunebook::reports

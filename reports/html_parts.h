@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "reports/report.h"
+#include "reports/svg_charts.h"
+
+// Parts that the pages of reports and of comparisons share, for one item and for all. What they return is HTML.
+namespace tunebook::reports {
+
+// How much of its data a page shows; html() takes less where a page would be too large otherwise.
+struct Detail {
+  std::size_t points = 1'000;   // trials of an item
+  std::size_t items = 200;      // with their details
+  std::size_t top = 12;         // configurations of an item
+  std::size_t sessions = 200;
+  std::size_t text = 8'000;     // bytes of a text that is shown cut at first
+};
+
+// The parts of keys that tell the items of a page apart: the shape, and what else differs between them.
+class ItemNaming {
+ public:
+  explicit ItemNaming(std::span<const ItemKey* const> keys);
+  std::string text(const ItemKey& key) const;   // plain: "matmul m=4096,n=4096,k=4096 on NVIDIA H200"
+  std::string html(const ItemKey& key) const;
+  bool kernel() const { return kernel_; }
+  bool device() const { return device_; }
+
+ private:
+  bool kernel_ = false, device_ = false, method_ = false, objective_ = false;
+};
+
+// "BM=64, BN=128, ..."; values that differ from those of `other` are emphasised.
+std::string configuration_html(const Configuration& configuration, const Configuration* other, const Detail& detail);
+// Names of values and problems.
+std::string values_html(const NamedValues& values, const Detail& detail);
+
+// A list of terms (plain) and what they are (HTML). Rows without a value are left out.
+std::string facts(const std::vector<std::pair<std::string_view, std::string>>& rows);
+
+// "[2.951, 2.969]"
+std::string interval_text(double low, double high, const TimeUnit& unit);
+// "46,400" or, without a value, "".
+std::string optional_number(const std::optional<double>& number);
+std::string optional_percent(const std::optional<double>& percent);
+double or_nan(const std::optional<double>& number);
+
+std::string outcome_text(Outcome outcome);  // "wrong result"
+// "1,649 ok, 31 compile error": how all trials ended.
+std::string outcomes_text(std::span<const std::pair<Outcome, std::int64_t>> outcomes);
+std::string failures_table(std::span<const FailureGroup> failures, std::int64_t groups, const Detail& detail);
+std::string cost_table(const Cost& cost);
+// What a trend's point says besides its time: another configuration, another kernel, a changed environment.
+std::string night_changes(const TrendPoint& point);
+std::vector<NightMark> night_marks(std::span<const TrendPoint> trend);
+// "driver 580 · CUDA 13.0": the values of an environment.
+std::string environment_line(std::span<const Labelled> environment);
+std::string notes_list(std::span<const std::string> notes, const Detail& detail);
+// The book, what narrowed it, the environment, and the sessions, closed.
+std::string side_facts(const Side& side, const Detail& detail);
+
+}  // namespace tunebook::reports

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/outcome.h"
+
+namespace tunebook::reports {
+
+// How a trial is drawn: by the kind of its outcome, so that kinds are told apart without colour.
+enum class MarkKind { timed, abandoned, best, compile, resources, launch, fault, wrong, timeout, lost, invalid };
+
+MarkKind mark_kind(Outcome outcome);
+std::string_view mark_name(MarkKind kind);  // "compile", "wrong result", ...
+// The mark at a place, as SVG; `classes` in addition to those of its look.
+std::string mark_svg(MarkKind kind, double x, double y, std::string_view classes = "m");
+
+}  // namespace tunebook::reports
