@@ -14,14 +14,16 @@ template <typename MakePage>
 std::string fitting_page(std::size_t items, const MakePage& make) {
   Detail detail;
   std::string page = make(detail);
-  for (int attempt = 0; attempt < 12 && page.size() > kMostHtmlBytes; ++attempt) {
-    detail.points = std::max<std::size_t>(40, detail.points / 2);
+  // Trials are thinned first; items lose their pictures only when these are thin already.
+  constexpr std::size_t kThinPoints = 80;
+  while (page.size() > kMostHtmlBytes && (detail.points > kThinPoints || detail.items > 0)) {
+    if (detail.points <= kThinPoints) {
+      detail.items = std::min(detail.items, items) * 2 / 3;
+      detail.top = std::max<std::size_t>(3, detail.top / 2);
+    }
+    detail.points = std::max(kThinPoints, detail.points * 2 / 3);
     detail.text = std::max<std::size_t>(300, detail.text / 2);
     detail.sessions = std::max<std::size_t>(20, detail.sessions / 2);
-    if (detail.points <= 125) {
-      detail.top = std::max<std::size_t>(3, detail.top / 2);
-      detail.items = std::max<std::size_t>(1, std::min(detail.items, items) / 2);
-    }
     page = make(detail);
   }
   return page;

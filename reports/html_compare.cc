@@ -135,8 +135,8 @@ std::string forest_table(const Comparison& comparison, const std::vector<std::st
               {.classes = "sort forest", .find = comparison.items.size() > 6 ? "Filter items" : "", .tall = true, .hide_caption = true});
   for (std::size_t i = 0; i < comparison.items.size(); ++i) {
     const ComparedItem& item = comparison.items[i];
-    table.row(is_flag(item.verdict) ? verdict_name(item.verdict) : "");
-    table.cell(fmt::format("<a href=\"#{}\">{}</a>", ids[i], naming.html(item.key)), std::nullopt, "plain");
+    table.row(item.verdict == Verdict::regression ? "slower" : item.verdict == Verdict::improvement ? "faster" : "");
+    table.cell(fmt::format("<a href=\"#{}\">{}</a>", ids[i], naming.html(item.key)), std::nullopt);
     table.cell(item.change && item.change_low && item.change_high ? axis.row(*item.change, *item.change_low, *item.change_high, item.gate) : "");
     table.cell(change_html(item), or_nan(item.change));
     table.cell(change_interval(item), or_nan(item.change_low));
@@ -190,7 +190,8 @@ std::string comparison_page(const Comparison& comparison, const Detail& detail) 
     if (comparison.items[i].candidate) candidate_ids[*comparison.items[i].candidate] = ids.back();
   }
   const ItemNaming naming(keys);
-  Page page(comparison.title, side_line("Base", comparison.base.side) + "<br>" + side_line("Candidate", comparison.candidate.side));
+  Page page(comparison.title, side_line("Base", comparison.base.side) + "<br>" + side_line("Candidate", comparison.candidate.side) +
+                                   (naming.shared().empty() ? "" : "<br>All with " + isolated(cut(naming.shared(), 200))));
   page.add(verdict_box(comparison, ids, naming, detail));
   page.add(other_devices_note(comparison.candidate.items));
   page.add(notes_list(comparison.notes, detail));

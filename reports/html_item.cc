@@ -56,7 +56,8 @@ std::string item_facts(const Item& item, const Detail& detail) {
   if (item.tie_set_size > 1) ties = fmt::format("{} configurations cannot be told apart, the winner among them", count_text(item.tie_set_size));
   std::string session = isolated(cut(item.session_id, 40)) + ", " + isolated(cut(item.date, 40));
   if (item.session_count > 1) session += fmt::format("; the newest of {}", count_text(item.session_count));
-  return facts({{"winner", winner},
+  return facts({{"shape", values_html(item.key.problem, detail)},
+                {"winner", winner},
                 {"ties", ties},
                 {"ceiling", ceiling_text(item)},
                 {"beside it", item.baseline ? baseline_text(*item.baseline) : ""},
@@ -114,7 +115,7 @@ std::string top_table(const Item& item, const TimeUnit& unit, const Detail& deta
     if (row.origin.empty()) columns[kOrigin].cells.back().first.clear();
     columns[kSanitizer].add(row.sanitizer.empty() ? std::string() : long_text(row.sanitizer, 40, detail.text), 0);
   }
-  std::vector<Column> header = {{"configuration", "text"}, {"place"}};
+  std::vector<Column> header = {{"configuration", "text broad"}, {"place"}};
   for (const TopColumn& column : columns) {
     if (column.shown) header.push_back(column.column);
   }
@@ -176,41 +177,67 @@ std::string mark_key(const Item& item) {
   for (std::size_t k = 0; k < counts.size(); ++k) {
     const auto kind = static_cast<MarkKind>(k);
     if (counts[k] == 0) continue;
-    html += fmt::format("<li><svg viewBox=\"-6 -6 12 12\" aria-hidden=\"true\">{}</svg>{} ({})</li>", mark_svg(kind, 0, 0, ""), mark_name(kind),
+    html += fmt::format("<li><svg viewBox=\"-6 -6 12 12\" aria-hidden=\"true\">{}</svg>{} ({})</li>", mark_svg(kind, 0, 0), mark_name(kind),
                         count_text(counts[k]));
   }
   return html + "</ul>";
+}
+
+// Names of all parameters of these trials, in order of appearance.
+std::vector<std::string> parameters_of(std::span<const TrialPoint* const> trials) {
+  std::vector<std::string> names;
+  for (const TrialPoint* trial : trials) {
+    for (const auto& [name, value] : trial->configuration.items()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// The table behind the scatter plot. It is most of a large page, so that its cells have no classes: page.css knows its columns by place.
+std::string trials_table(const Item& item, std::span<const TrialPoint* const> trials, const TimeUnit& unit) {
+  constexpr std::size_t kMostValueBytes = 60, kMostMessageBytes = 100;  // the whole message is in the table of failures
+  std::vector<std::string> titles = {"evaluation", fmt::format("time, {}", unit.name), "outcome"};
+  const std::vector<std::string> parameters = parameters_of(trials);
+  for (const std::string& parameter : parameters) titles.push_back(isolated(cut(parameter, kMostValueBytes)));
+  titles.push_back("message");
+  std::vector<Column> columns;
+  for (const std::string& title : titles) columns.push_back({title});
+  Table table(fmt::format("Trials of {}", item.key.shape()), columns,
+              {.classes = "sort trials", .find = trials.size() > 6 ? "Filter trials" : "", .tall = true, .hide_caption = true});
+  for (const TrialPoint* trial : trials) {
+    table.row();
+    table.cell(fmt::format("{}", trial->evaluation));
+    table.cell(trial->time_us ? in_unit(*trial->time_us, unit) : "");
+    const std::string preset = trial->origin.starts_with("preset:") ? ", preset " + isolated(cut(trial->origin.substr(7), kMostValueBytes)) : "";
+    const std::string others = trial->count > 1 ? fmt::format(", {} more like it", count_text(trial->count - 1)) : "";
+    table.cell(outcome_text(trial->outcome) + others + preset);
+    for (const std::string& parameter : parameters) {
+      const Value* value = trial->configuration.find(parameter);
+      table.cell(value == nullptr ? "" : std::holds_alternative<std::string>(*value) ? isolated(cut(to_text(*value), kMostValueBytes)) : to_text(*value));
+    }
+    table.cell(trial->message.empty() ? "" : isolated(cut(trial->message.substr(0, trial->message.find('\n')), kMostMessageBytes)));
+  }
+  return std::move(table).finish();
 }
 
 std::string trials_card(const Item& item, const TimeUnit& unit, const Detail& detail) {
   const std::vector<const TrialPoint*> trials = shown_trials(item, detail.points);
   std::vector<ScatterMark> marks;
   std::optional<std::size_t> best;
-  Table table(fmt::format("Trials of {}", item.key.shape()),
-              {{"evaluation", "n"}, {fmt::format("time, {}", unit.name), "n"}, {"outcome"}, {"configuration", "text"}, {"message", "text"}},
-              {.classes = "sort", .find = trials.size() > 6 ? "Filter trials" : "", .tall = true, .hide_caption = true});
   std::int64_t represented = 0;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const TrialPoint& trial = *trials[i];
     marks.push_back({static_cast<double>(trial.evaluation), trial.time_us, mark_kind(trial.outcome)});
     if (trial.time_us && (!best || *trial.time_us < *trials[*best]->time_us)) best = i;
     represented += trial.count;
-    table.row();
-    table.cell(fmt::format("{}", trial.evaluation));
-    table.cell(trial.time_us ? in_unit(*trial.time_us, unit) : "");
-    const std::string origin = trial.origin.starts_with("preset:") ? " (preset " + isolated(trial.origin.substr(7)) + ")" : "";
-    table.cell(outcome_text(trial.outcome) + (trial.count > 1 ? fmt::format(", {} like it", plural(trial.count - 1, "more trial")) : "") + origin);
-    table.cell(configuration_html(trial.configuration, nullptr, detail));
-    table.cell(trial.message.empty() ? "" : long_text(trial.message, 80, std::min<std::size_t>(detail.text, 600)));
   }
   const std::string caption = represented < item.trial_count
       ? fmt::format("<p class=\"note muted\">{} of {} trials; the best, the worst and every improvement among them.</p>", count_text(represented), count_text(item.trial_count))
       : "";
-  return figure_card("Every configuration tried", caption,
-                     scatter_svg(marks, static_cast<double>(item.trial_count), best, unit,
-                                 fmt::format("Time of each of {} over the search, failures above the plot; the table below has the numbers.", plural(item.trial_count, "trial"))) +
-                         mark_key(item),
-                     std::move(table).finish());
+  const std::string label = fmt::format("Time of each of {} over the search, failures above the plot; the table below has the numbers.", plural(item.trial_count, "trial"));
+  return figure_card("Every configuration tried", caption, scatter_svg(marks, static_cast<double>(item.trial_count), best, unit, label) + mark_key(item),
+                     trials_table(item, trials, unit));
 }
 
 std::string convergence_card(const Item& item, const TimeUnit& unit, const Detail& detail) {
@@ -228,7 +255,7 @@ std::string convergence_card(const Item& item, const TimeUnit& unit, const Detai
     table.cell(fmt::format("{}", point.evaluation));
     table.cell(in_unit(point.time_us, unit));
     table.cell(after == item.random_expectation.begin() ? "" : in_unit(std::prev(after)->time_us, unit));
-    table.cell(long_text(point.configuration, 600, detail.text));
+    table.cell(listed(point.configuration, 600, detail.text));
   }
   return figure_card("Best so far vs evaluations", "",
                      convergence_svg(best, random, static_cast<double>(item.trial_count), unit,
@@ -272,11 +299,11 @@ std::string ladder_card(const Item& item, const TimeUnit& unit, const Detail& de
     if (rung.time) best = std::min(best, rung.time->median_us);
   }
   Table table(fmt::format("Presets and winner of {}", item.key.shape()),
-              {{"rung"}, {fmt::format("time, {}", unit.name), "n"}, {"speed", "bar"}, {"gain", "n"}, {"in all", "n"}, {"of ceiling", "n"}, {"configuration", "text"}},
+              {{"rung"}, {fmt::format("time, {}", unit.name), "n"}, {"speed", "bar"}, {"gain", "n"}, {"in all", "n"}, {"of ceiling", "n"}, {"configuration, or what went wrong", "text broad"}},
               {.hide_caption = true});
   for (const LadderRung& rung : item.ladder) {
     table.row(rung.winner ? "chosen" : "");
-    table.cell(rung.winner ? "<b>winner</b>" : isolated(cut(rung.name, 80)));
+    table.cell(rung.winner ? "<b>winner</b>" : isolated(cut(rung.name, 60)));
     table.cell(rung.time ? in_unit(rung.time->median_us, unit) : "");
     table.cell(rung.time ? bar_svg(100 * best / rung.time->median_us) : fmt::format("<span class=\"bad\">{}</span>", outcome_text(rung.outcome)));
     table.cell(rung.gain ? fmt::format("\u00d7{:.2f}", *rung.gain) : "");
@@ -284,7 +311,7 @@ std::string ladder_card(const Item& item, const TimeUnit& unit, const Detail& de
     table.cell(optional_percent(rung.rates.percent_of_ceiling));
     table.cell(rung.message.empty() ? configuration_html(rung.configuration, nullptr, detail) : long_text(rung.message, 120, detail.text));
   }
-  return card("Ladder of presets", std::move(table).finish());
+  return card("Ladder of presets", std::move(table).finish(), true);
 }
 
 std::string trend_card(const Item& item, const TimeUnit& unit, const Detail& detail) {
@@ -297,7 +324,7 @@ std::string trend_card(const Item& item, const TimeUnit& unit, const Detail& det
     table.cell(in_unit(point.time.median_us, unit));
     table.cell(interval_text(point.time.low_us, point.time.high_us, unit));
     table.cell(long_text(night_changes(point), 160, detail.text));
-    table.cell(long_text(point.configuration, 600, detail.text));
+    table.cell(listed(point.configuration, 600, detail.text));
     table.cell(isolated(cut(point.session_id, 40)));
   }
   const double change = item.trend.back().time.median_us / item.trend.front().time.median_us - 1;

@@ -63,7 +63,8 @@ std::string shade(double share) {
   return fmt::format("h{}", std::clamp(static_cast<int>(std::floor(share * 10)), 0, 9));
 }
 
-std::string map_html(std::span<const Item> items, std::span<const std::string> ids, const MapKey& key, const HeatMap& map, bool several) {
+std::string map_html(std::span<const Item> items, std::span<const std::string> ids, const MapKey& key, const HeatMap& map, const ItemNaming& shapes,
+                     bool several) {
   const Measure measure = measure_of(items, map);
   bool ceilings = measure != Measure::time;
   std::vector<double> column_best(map.columns.size(), 0);
@@ -89,7 +90,7 @@ std::string map_html(std::span<const Item> items, std::span<const std::string> i
   Table table(heading, columns, {.classes = "heat sort", .tall = true, .hide_caption = true});
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     table.row();
-    table.cell(isolated(cut(map.rows[r]->shape(), 200)));
+    table.cell(shapes.html(*map.rows[r]));
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
       const auto found = map.cells.find({r, c});
       if (found == map.cells.end()) {
@@ -130,7 +131,7 @@ std::string heat_maps(std::span<const Item> items, std::span<const std::string> 
   }
   std::string html;
   for (const auto& [key, map] : maps) {
-    if (map.cells.size() > 1) html += map_html(items, ids, key, map, maps.size() > 1);
+    if (map.cells.size() > 1) html += map_html(items, ids, key, map, ItemNaming(map.rows), maps.size() > 1);
   }
   return html;
 }
@@ -149,7 +150,7 @@ std::string items_table(std::span<const Item> items, std::span<const std::string
   if (gbps) columns.push_back({"GB/s", "n"});
   if (ceiling) columns.push_back({"of ceiling", "n"});
   if (baseline) columns.push_back({"of baseline", "n"});
-  for (const Column& column : {Column{"trials", "n"}, Column{"failed", "n"}, Column{"date"}, Column{"winner", "text"}}) columns.push_back(column);
+  for (const Column& column : {Column{"trials", "n"}, Column{"failed", "n"}, Column{"date"}, Column{"winner", "text broad"}}) columns.push_back(column);
   Table table("What each shape reached", columns, {.classes = "sort", .find = items.size() > 6 ? "Filter items" : "", .tall = true, .hide_caption = true});
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Item& item = items[i];

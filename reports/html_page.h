@@ -32,8 +32,8 @@ class Page {
 std::string_view page_style();
 std::string_view page_script();
 
-// A box with a heading; `figure` for a picture with the table behind it.
-std::string card(std::string_view heading, std::string_view html);
+// A box with a heading; a `wide` one has a row of boxes for itself.
+std::string card(std::string_view heading, std::string_view html, bool wide = false);
 // A picture, a line under its heading, and the table behind it, closed. `caption` is HTML.
 std::string figure_card(std::string_view heading, std::string_view caption, std::string_view picture, std::string_view table);
 

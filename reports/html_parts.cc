@@ -25,7 +25,7 @@ std::string sessions_table(std::span<const SessionInfo> sessions, std::int64_t c
     table.cell(isolated(cut(session.kernel, 100)));
     table.cell(values_html(session.problem, detail));
     table.cell(isolated(cut(session.device, 100)));
-    table.cell(isolated(cut(session.started_utc, 40)) + (session.finished_utc.empty() ? " <span class=\"warn\">not finished</span>" : ""), std::nullopt, "w");
+    table.cell(isolated(instant_text(session.started_utc)) + (session.finished_utc.empty() ? " <span class=\"warn\">not finished</span>" : ""), std::nullopt, "w");
     table.cell(duration_text(session.wall_seconds), session.wall_seconds);
     table.cell(count_text(session.trials), static_cast<double>(session.trials));
     std::string narrowed;
@@ -52,10 +52,28 @@ ItemNaming::ItemNaming(std::span<const ItemKey* const> keys) {
     method_ = method_ || key->method != keys.front()->method;
     objective_ = objective_ || key->objective != keys.front()->objective;
   }
+  if (keys.size() < 2) return;
+  for (const auto& [name, value] : keys.front()->problem.items()) {
+    const bool same = std::all_of(keys.begin(), keys.end(), [&](const ItemKey* key) {
+      const Value* theirs = key->problem.find(name);
+      return theirs != nullptr && *theirs == value;
+    });
+    if (same) shared_.set(name, value);
+  }
+  // Items that differ in something else than their shape.
+  if (shared_ == keys.front()->problem) shared_ = Problem();
 }
 
 std::string ItemNaming::text(const ItemKey& key) const {
-  std::string text = key.shape();
+  std::string text;
+  const auto& sizes = key.problem.items();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (shared_.find(sizes[i].first) != nullptr) continue;
+    text += (text.empty() || text.ends_with('=') ? "" : ", ") + sizes[i].first + "=";
+    // Neighbours with the same size are named together: "m=n=k=4096".
+    const bool joined = i + 1 < sizes.size() && sizes[i + 1].second == sizes[i].second && shared_.find(sizes[i + 1].first) == nullptr;
+    if (!joined) text += to_text(sizes[i].second);
+  }
   if (kernel_) text = key.kernel + " " + text;
   if (device_) text += " on " + key.device;
   if (method_) text += ", " + key.method;
@@ -88,6 +106,12 @@ std::string facts(const std::vector<std::pair<std::string_view, std::string>>& r
   return html + "</dl>\n";
 }
 
+std::string instant_text(std::string_view utc) {
+  std::string text(utc.substr(0, 16));
+  if (text.size() == 16 && text[10] == 'T') text[10] = ' ';
+  return text;
+}
+
 std::string interval_text(double low, double high, const TimeUnit& unit) {
   return fmt::format("[{}, {}]", in_unit(low, unit), in_unit(high, unit));
 }
@@ -118,7 +142,7 @@ std::string failures_table(std::span<const FailureGroup> failures, std::int64_t 
     table.cell(fmt::format("{}", outcome_text(failure.outcome)));
     table.cell(count_text(failure.count), static_cast<double>(failure.count));
     table.cell(long_text(failure.message, 160, detail.text));
-    table.cell(long_text(failure.configuration, 400, detail.text));
+    table.cell(listed(failure.configuration, 400, detail.text));
   }
   std::string html = std::move(table).finish();
   const auto shown = static_cast<std::int64_t>(failures.size());

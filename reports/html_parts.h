@@ -27,13 +27,16 @@ struct Detail {
 class ItemNaming {
  public:
   explicit ItemNaming(std::span<const ItemKey* const> keys);
-  std::string text(const ItemKey& key) const;   // plain: "matmul m=4096,n=4096,k=4096 on NVIDIA H200"
+  // "matmul m=1, n=k=4096 on NVIDIA H200"; plain text.
+  std::string text(const ItemKey& key) const;
   std::string html(const ItemKey& key) const;
-  bool kernel() const { return kernel_; }
+  // The sizes that all items share and that no name repeats: "dtype=f32"; plain text.
+  std::string shared() const { return shared_.display(); }
   bool device() const { return device_; }
 
  private:
   bool kernel_ = false, device_ = false, method_ = false, objective_ = false;
+  Problem shared_;
 };
 
 // "BM=64, BN=128, ..."; values that differ from those of `other` are emphasised.
@@ -44,6 +47,8 @@ std::string values_html(const NamedValues& values, const Detail& detail);
 // A list of terms (plain) and what they are (HTML). Rows without a value are left out.
 std::string facts(const std::vector<std::pair<std::string_view, std::string>>& rows);
 
+// "2026-11-29 03:10" of an instant in ISO 8601.
+std::string instant_text(std::string_view utc);
 // "[2.951, 2.969]"
 std::string interval_text(double low, double high, const TimeUnit& unit);
 // "46,400" or, without a value, "".

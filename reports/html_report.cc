@@ -36,10 +36,11 @@ std::string verdict_box(const Report& report, const std::vector<std::string>& id
   return html + "</p></div>\n";
 }
 
-std::string subtitle(const Report& report) {
+std::string subtitle(const Report& report, const ItemNaming& naming) {
   std::string html = environment_line(report.side.environment);
   html += fmt::format("{}{}", html.empty() ? "" : " \u00b7 ", isolated(cut(report.side.label.empty() ? report.side.book : report.side.label, 200)));
-  if (!report.side.first_utc.empty()) html += fmt::format(" \u00b7 {} to {}", isolated(cut(report.side.first_utc, 19)), isolated(cut(report.side.last_utc, 19)));
+  if (!report.side.first_utc.empty()) html += fmt::format(" \u00b7 {} to {} UTC", isolated(instant_text(report.side.first_utc)), isolated(instant_text(report.side.last_utc)));
+  if (!naming.shared().empty()) html += " \u00b7 all with " + isolated(cut(naming.shared(), 200));
   return html;
 }
 
@@ -53,7 +54,7 @@ std::string report_page(const Report& report, const Detail& detail) {
     keys.push_back(&report.items[i].key);
   }
   const ItemNaming naming(keys);
-  Page page(report.title, subtitle(report));
+  Page page(report.title, subtitle(report, naming));
   page.add(verdict_box(report, ids, naming, detail));
   page.add(other_devices_note(report.items));
   page.add(notes_list(report.notes, detail));

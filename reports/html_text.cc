@@ -119,6 +119,12 @@ std::string long_text(std::string_view text, std::size_t bytes, std::size_t most
                      escape(cut(text, most)));
 }
 
+std::string listed(std::string_view text, std::size_t bytes, std::size_t most) {
+  std::string html = long_text(text, bytes, most);
+  for (std::size_t comma = html.find(','); comma != std::string::npos; comma = html.find(',', comma + 1)) html.insert(comma + 1, "<wbr>");
+  return html;
+}
+
 TimeUnit time_unit(double typical_us) {
   if (typical_us >= 1e6) return {"s", 1e6};
   if (typical_us >= 1e3) return {"ms", 1e3};

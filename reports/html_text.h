@@ -22,6 +22,9 @@ std::string cut(std::string_view text, std::size_t bytes);
 // Isolated; what is longer than `bytes`, or has several lines, is cut and has the whole text (up to `most` bytes) in details.
 std::string long_text(std::string_view text, std::size_t bytes = 160, std::size_t most = 12'000);
 
+// The same of a list like "BM=64,BN=128", which may be broken after its commas.
+std::string listed(std::string_view text, std::size_t bytes = 160, std::size_t most = 12'000);
+
 // A unit in which the times of one table or picture are written.
 struct TimeUnit {
   std::string_view name;  // "us", "ms", "s"

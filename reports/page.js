@@ -59,7 +59,7 @@
     marked = null;
   };
   for (const chart of all("svg.chart")) {
-    const marks = all(".m", chart), table = chart.closest("figure").querySelector("table");
+    const marks = all(".m > *", chart), table = chart.closest("figure").querySelector("table");
     if (!table || !marks.length) continue;
     const heads = all("thead th", table).map(head => head.textContent), rows = [...table.tBodies[0].rows];
     chart.addEventListener("pointermove", event => {

@@ -71,8 +71,10 @@ std::string scatter_svg(std::span<const ScatterMark> marks, double last_evaluati
   const auto height = [&](const ScatterMark& mark) {
     return mark.time_us ? y(is_time(*mark.time_us) ? *mark.time_us / unit.us : y.low()) : kTop - 4 + kLane * lane_of[static_cast<std::size_t>(mark.kind)];
   };
+  svg.raw("<g class=\"m\">");
   for (const ScatterMark& mark : marks) svg.raw(mark_svg(mark.kind, x(mark.x), height(mark)));
-  if (best) svg.raw(mark_svg(MarkKind::best, x(marks[*best].x), height(marks[*best]), ""));
+  svg.raw("</g>");
+  if (best) svg.raw(mark_svg(MarkKind::best, x(marks[*best].x), height(marks[*best])));
   return std::move(svg).finish();
 }
 
@@ -84,7 +86,8 @@ std::string convergence_svg(std::span<const CurvePoint> best, std::span<const Cu
   const double highest = extent.high > 0 ? 2.5 * extent.high : std::numeric_limits<double>::infinity();
   for (const CurvePoint& point : random) extent.add(std::min(point.second / unit.us, highest));
   const Scale x(Scale::Kind::linear, 0, std::max(1.0, last_evaluation), kLeft, kRight);
-  const Scale y(Scale::Kind::logarithmic, extent.low * 0.95, extent.high * 1.05, kBottom, kTop);
+  // Room for a name under the lowest line.
+  const Scale y(Scale::Kind::logarithmic, extent.low / std::pow(extent.high / extent.low, 0.13) * 0.98, extent.high * 1.05, kBottom, kTop);
   Svg svg(kWidth, kHeight, label);
   draw_axes(svg, x, y, "evaluation", fmt::format("best {}", time_title(unit)));
 
@@ -102,7 +105,9 @@ std::string convergence_svg(std::span<const CurvePoint> best, std::span<const Cu
     points += pair_of(x(point.first), level);
   }
   if (!points.empty()) svg.polyline(points + pair_of(x(last_evaluation), level), "curve");
+  svg.raw("<g class=\"m\">");
   for (const CurvePoint& point : best) svg.raw(mark_svg(MarkKind::timed, x(point.first), y(point.second / unit.us)));
+  svg.raw("</g>");
 
   // The lines are named at their right ends, the upper one above its line and the lower one above or, where that is taken, below.
   if (best.empty()) return std::move(svg).finish();
@@ -152,11 +157,11 @@ ChangeAxis::ChangeAxis(std::span<const double> ends) : reach_(0.03) {
 double ChangeAxis::place(double share) const { return 50 + 50 * std::clamp(share / reach_, -1.0, 1.0); }
 
 std::string ChangeAxis::row(double change, double low, double high, double gate) const {
-  constexpr double kMiddle = 10;
+  constexpr double kMiddle = 13;
   Strip strip;
   strip.rect(place(-gate), place(gate) - place(-gate), "band");
   for (const Tick& tick : Scale(Scale::Kind::linear, -reach_, reach_, 0, 100).ticks(4)) {
-    strip.line(tick.place, -4, tick.place, 26, tick.value == 0 ? "axis" : "grid");
+    strip.line(tick.place, -8, tick.place, 35, tick.value == 0 ? "axis" : "grid");
   }
   strip.line(place(low), kMiddle, place(high), kMiddle, "whisker");
   // Ends that lie outside: two strokes towards the edge.
@@ -226,11 +231,15 @@ std::string nights_svg(std::span<const NightMark> nights, const TimeUnit& unit, 
   }
   svg.polyline(points, "axis");
   for (std::size_t i = 0; i < nights.size(); ++i) {
+    svg.line(x(i), y(nights[i].low_us / unit.us), x(i), y(nights[i].high_us / unit.us), "whisker");
+  }
+  svg.raw("<g class=\"m\">");
+  for (std::size_t i = 0; i < nights.size(); ++i) {
     const NightMark& night = nights[i];
-    svg.line(x(i), y(night.low_us / unit.us), x(i), y(night.high_us / unit.us), "whisker");
-    svg.raw(fmt::format("<circle class=\"m {}\" cx=\"{}\" cy=\"{}\" r=\"4\"/>", night.changed ? "changed" : "same", coordinate(x(i)),
+    svg.raw(fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"4\"/>", night.changed ? "changed" : "same", coordinate(x(i)),
                         coordinate(y(night.time_us / unit.us))));
   }
+  svg.raw("</g>");
   return std::move(svg).finish();
 }
 

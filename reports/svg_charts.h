@@ -19,8 +19,8 @@ struct ScatterMark {
   std::optional<double> time_us;
   MarkKind kind = MarkKind::timed;
 };
-// Every trial: time (logarithmic) against evaluation. The i-th mark has class "m" and is row i of the table behind it; `best`, an
-// index, gets a ring.
+// Every trial: time (logarithmic) against evaluation. The i-th element of its group of class "m" is row i of the table behind it; `best`,
+// an index, gets a ring.
 std::string scatter_svg(std::span<const ScatterMark> marks, double last_evaluation, std::optional<std::size_t> best, const TimeUnit& unit,
                         std::string_view label);
 
@@ -64,7 +64,7 @@ struct NightMark {
   bool changed = false;  // something else than before: a hollow mark
 };
 // The nights from left to right, evenly spaced, with their intervals. The axis spans a tenth at least: noise must not look like change.
-// The i-th mark has class "m" and is row i of the table behind it.
+// The i-th element of the group of class "m" is row i of the table behind it.
 std::string nights_svg(std::span<const NightMark> nights, const TimeUnit& unit, std::string_view label);
 // The same, small, for a table's cell.
 std::string nights_strip(std::span<const NightMark> nights);

@@ -69,14 +69,12 @@ std::string_view mark_name(MarkKind kind) {
   return "";
 }
 
-std::string mark_svg(MarkKind kind, double x, double y, std::string_view classes) {
+std::string mark_svg(MarkKind kind, double x, double y) {
   const Look look = look_of(kind);
-  const std::string_view space = classes.empty() ? "" : " ";
   if (look.path.empty()) {
-    return fmt::format("<circle class=\"{}{}{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>", look.classes, space, classes, coordinate(x), coordinate(y),
-                       coordinate(look.radius));
+    return fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>", look.classes, coordinate(x), coordinate(y), coordinate(look.radius));
   }
-  return fmt::format("<path class=\"{}{}{}\" d=\"M{} {}{}\"/>", look.classes, space, classes, coordinate(x), coordinate(y), look.path);
+  return fmt::format("<path class=\"{}\" d=\"M{} {}{}\"/>", look.classes, coordinate(x), coordinate(y), look.path);
 }
 
 }  // namespace tunebook::reports

@@ -12,7 +12,7 @@ enum class MarkKind { timed, abandoned, best, compile, resources, launch, fault,
 
 MarkKind mark_kind(Outcome outcome);
 std::string_view mark_name(MarkKind kind);  // "compile", "wrong result", ...
-// The mark at a place, as SVG; `classes` in addition to those of its look.
-std::string mark_svg(MarkKind kind, double x, double y, std::string_view classes = "m");
+// The mark at a place, as SVG.
+std::string mark_svg(MarkKind kind, double x, double y);
 
 }  // namespace tunebook::reports

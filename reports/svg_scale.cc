@@ -45,7 +45,7 @@ std::vector<double> Scale::linear_values(int wanted) const {
   const double step = power * (factor <= 1.0001 ? 1 : factor <= 2.0001 ? 2 : factor <= 5.0001 ? 5 : 10);
   std::vector<double> values;
   // Multiples of the step by whole numbers, so that no sum of rounding errors is drawn.
-  for (double k = std::ceil(low_ / step - 1e-9); k * step <= high_ + step * 1e-9; ++k) values.push_back(k * step);
+  for (double k = std::ceil(low_ / step - 1e-9); k * step <= high_ + step * 1e-9; ++k) values.push_back(k == 0 ? 0 : k * step);  // no -0
   return values;
 }
 
