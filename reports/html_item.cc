@@ -115,7 +115,7 @@ std::string top_table(const Item& item, const TimeUnit& unit, const Detail& deta
     if (row.origin.empty()) columns[kOrigin].cells.back().first.clear();
     columns[kSanitizer].add(row.sanitizer.empty() ? std::string() : long_text(row.sanitizer, 40, detail.text), 0);
   }
-  std::vector<Column> header = {{"configuration", "text broad"}, {"place"}};
+  std::vector<Column> header = {{"place"}, {"configuration", "text broad"}};
   for (const TopColumn& column : columns) {
     if (column.shown) header.push_back(column.column);
   }
@@ -123,8 +123,8 @@ std::string top_table(const Item& item, const TimeUnit& unit, const Detail& deta
   for (std::size_t r = 0; r < rows.size(); ++r) {
     const ConfigurationRow& row = rows[r];
     table.row(row.winner ? "chosen" : "");
-    table.cell(configuration_html(row.configuration, row.winner ? nullptr : winner_configuration(item), detail));
     table.cell(fmt::format("{}{}", r + 1, row.winner ? ", winner" : row.in_tie_set ? ", tied" : row.finalist ? ", finalist" : ""), static_cast<double>(r + 1), "w");
+    table.cell(configuration_html(row.configuration, row.winner ? nullptr : winner_configuration(item), detail));
     for (const TopColumn& column : columns) {
       if (!column.shown) continue;
       const bool text = column.column.classes.empty();
@@ -267,30 +267,28 @@ std::string convergence_card(const Item& item, const TimeUnit& unit, const Detai
                      std::move(table).finish());
 }
 
+// One small table for each parameter beside each other.
 std::string effects_card(const Item& item, const TimeUnit& unit) {
   double best = std::numeric_limits<double>::infinity();
   for (const ParameterEffect& effect : item.effects) {
     for (const EffectValue& value : effect.values) best = std::min(best, value.best_us.value_or(best));
   }
-  Table table(fmt::format("Effect of each parameter on {}", item.key.shape()),
-              {{"parameter"}, {"value"}, {"share of the best speed", "bar"}, {fmt::format("best, {}", unit.name), "n"}, {fmt::format("median, {}", unit.name), "n"}, {"timed", "n"}},
-              {.tall = true, .hide_caption = true});
+  std::string html = "<p class=\"note muted\">The best and the median time of the trials with each value; bars: speed of the best; \u00d7: how much the choice "
+                     "matters for the best.</p><div class=\"small\">";
   for (const ParameterEffect& effect : item.effects) {
-    for (std::size_t i = 0; i < effect.values.size(); ++i) {
-      const EffectValue& value = effect.values[i];
-      table.row(i == 0 ? "first" : "");
-      const std::string spread = i == 0 && effect.spread_of_best ? fmt::format(" <span class=\"muted\">\u00d7{:.2f}</span>", *effect.spread_of_best) : "";
-      table.cell(i == 0 ? isolated(cut(effect.parameter, 80)) + spread : fmt::format("<span class=\"hide\">{}</span>", isolated(cut(effect.parameter, 80))));
-      table.cell(isolated(cut(value.value, 80)));
-      table.cell(value.best_us ? bar_svg(100 * best / *value.best_us) : "<span class=\"muted\">none timed</span>");
+    const std::string spread = effect.spread_of_best ? fmt::format(" \u00d7{:.2f}", *effect.spread_of_best) : "";
+    Table table(cut(effect.parameter, 60) + spread, {{"value"}, {"<span class=\"hide\">speed</span>", "bar"}, {fmt::format("best, {}", unit.name), "n"}, {"median", "n"}, {"timed", "n"}});
+    for (const EffectValue& value : effect.values) {
+      table.row();
+      table.cell(isolated(cut(value.value, 40)));
+      table.cell(value.best_us ? bar_svg(100 * best / *value.best_us) : "");
       table.cell(value.best_us ? in_unit(*value.best_us, unit) : "");
       table.cell(value.median_us ? in_unit(*value.median_us, unit) : "");
       table.cell(fmt::format("{} of {}", count_text(value.timed), count_text(value.trials)));
     }
+    html += std::move(table).finish();
   }
-  return card("Effect of each parameter",
-              "<p class=\"note muted\">The best and the median time of the trials with each value; \u00d7: how much the choice matters for the best.</p>" +
-                  std::move(table).finish());
+  return card("Effect of each parameter", html + "</div>", true);
 }
 
 std::string ladder_card(const Item& item, const TimeUnit& unit, const Detail& detail) {

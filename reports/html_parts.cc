@@ -81,7 +81,7 @@ std::string ItemNaming::text(const ItemKey& key) const {
   return text;
 }
 
-std::string ItemNaming::html(const ItemKey& key) const { return isolated(cut(text(key), 300)); }
+std::string ItemNaming::html(const ItemKey& key) const { return isolated(cut(text(key), 140)); }
 
 std::string configuration_html(const Configuration& configuration, const Configuration* other, const Detail& detail) {
   const std::string plain = configuration.display();

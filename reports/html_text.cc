@@ -51,8 +51,8 @@ void append_utf8(std::string& result, char32_t c) {
   }
 }
 
-bool is_bidi_control(char32_t c) {
-  return c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+bool is_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
 // Not characters that a document may hold (HTML, "noncharacter").
@@ -92,10 +92,8 @@ std::string escape(std::string_view text) {
       case '\n':
       case '\t': result += static_cast<char>(c); break;
       default:
-        if (c < 0x20) append_utf8(result, 0x2400 + c);
-        else if (c == 0x7F) append_utf8(result, 0x2421);
-        else if ((c >= 0x80 && c < 0xA0) || is_noncharacter(c)) append_utf8(result, kReplacement);
-        else if (is_bidi_control(c)) result += fmt::format("[U+{:04X}]", static_cast<std::uint32_t>(c));
+        if (is_noncharacter(c)) append_utf8(result, kReplacement);
+        else if (is_control(c)) result += fmt::format("[U+{:04X}]", static_cast<std::uint32_t>(c));
         else append_utf8(result, c);
     }
   }

@@ -9,8 +9,8 @@
 namespace tunebook::reports {
 
 // Text that is safe between tags, in quoted attributes and in SVG. Besides & < > " ' it makes visible what would act on the reader's
-// display instead of being read: control characters become their Unicode pictures, invalid UTF-8 becomes U+FFFD, and the bidirectional
-// controls, with which a text could leave its isolation (Unicode annex 9), are written as [U+202E]. Line feeds and tabs stay.
+// display instead of being read: invalid UTF-8 becomes U+FFFD; control characters, and the bidirectional controls with which a text
+// could leave its isolation (Unicode annex 9), are written as [U+202E]. Line feeds and tabs stay.
 std::string escape(std::string_view text);
 
 // The same as an isolated piece of running text: <bdi>.

@@ -1,5 +1,5 @@
 "use strict";
-// Sorting, filtering, details on hover. All of the page's content is in the page without it.
+// Sorting, filtering, details on hover. The page's content is all there without it.
 (() => {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const make = (tag, properties, ...children) => {
@@ -8,11 +8,11 @@
     return node;
   };
 
-  // The number in data-v, else the text; what has neither comes last in both directions.
-  const key = cell => cell.dataset.v === undefined ? cell.textContent.trim() : cell.dataset.v === "" ? "" : Number(cell.dataset.v);
+  // By the number in data-v, else by the text, as a number where it is one; what is empty comes last in both directions.
+  const key = cell => (cell.dataset.v ?? cell.textContent).trim();
   const compare = (x, y, sign) => {
-    if (x === "" || y === "") return (x === "") - (y === "");
-    return sign * (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y), undefined, {numeric: true}));
+    if (!x || !y) return !x - !y;
+    return sign * (isNaN(x) || isNaN(y) ? x.localeCompare(y, undefined, {numeric: true}) : x - y);
   };
   for (const table of all("table.sort")) {
     const heads = all("thead th", table), body = table.tBodies[0];
