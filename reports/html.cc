@@ -14,12 +14,14 @@ template <typename MakePage>
 std::string fitting_page(std::size_t items, const MakePage& make) {
   Detail detail;
   std::string page = make(detail);
-  // Trials are thinned first; items lose their pictures only when these are thin already.
+  // Trials are thinned first; items lose their details only when these are thin already.
   constexpr std::size_t kThinPoints = 80;
   while (page.size() > kMostHtmlBytes && (detail.points > kThinPoints || detail.items > 0)) {
     if (detail.points <= kThinPoints) {
-      detail.items = std::min(detail.items, items) * 2 / 3;
-      detail.top = std::max<std::size_t>(3, detail.top / 2);
+      // Many items without pictures are more use than few with them.
+      detail.pictures = std::min(detail.pictures, items) / 2;
+      if (detail.pictures == 0 || detail.top == 3) detail.items = std::min(detail.items, items) * 2 / 3;
+      detail.top = std::max<std::size_t>(3, detail.top * 2 / 3);
     }
     detail.points = std::max(kThinPoints, detail.points * 2 / 3);
     detail.text = std::max<std::size_t>(300, detail.text / 2);

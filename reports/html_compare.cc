@@ -65,6 +65,7 @@ std::string exit_code_text(const Comparison& comparison) {
   std::string text = fmt::format("Exit code {}", comparison.exit_code);
   if (comparison.exit_code == 0) text += comparison.settings.fail_on == FailOn::never ? " (never fails)" : " (passed)";
   else if (comparison.gate_refused) text += " (refused as a gate: the environments differ)";
+  else if (comparison.exit_code != 3) text += " (nothing could be compared)";
   else text += fmt::format(" (fails on: {})", fail_on_name(comparison.settings.fail_on));
   return text;
 }
@@ -225,8 +226,8 @@ std::string comparison_page(const Comparison& comparison, const Detail& detail) 
     page.add(failures_table(comparison.candidate.failures, comparison.candidate.failure_groups, detail));
   }
   page.section("cost", "Cost of tuning");
-  page.add("<div class=\"cards\">" + card("Base", cost_table(comparison.base.cost)) + card("Candidate", cost_table(comparison.candidate.cost)) + "</div>");
-  if (const std::string trends = trend_table(comparison.candidate.items, candidate_ids, naming); !trends.empty()) {
+  page.add("<div class=\"cards\">" + card(3, "Base", cost_table(comparison.base.cost)) + card(3, "Candidate", cost_table(comparison.candidate.cost)) + "</div>");
+  if (const std::string trends = trend_table(comparison.candidate.items, candidate_ids, naming, detail); !trends.empty()) {
     page.section("trend", "Trend over nights");
     page.add(trends);
   }

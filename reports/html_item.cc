@@ -288,7 +288,7 @@ std::string effects_card(const Item& item, const TimeUnit& unit) {
     }
     html += std::move(table).finish();
   }
-  return card("Effect of each parameter", html + "</div>", true);
+  return card(4, "Effect of each parameter", html + "</div>", true);
 }
 
 std::string ladder_card(const Item& item, const TimeUnit& unit, const Detail& detail) {
@@ -309,7 +309,7 @@ std::string ladder_card(const Item& item, const TimeUnit& unit, const Detail& de
     table.cell(optional_percent(rung.rates.percent_of_ceiling));
     table.cell(rung.message.empty() ? configuration_html(rung.configuration, nullptr, detail) : long_text(rung.message, 120, detail.text));
   }
-  return card("Ladder of presets", std::move(table).finish(), true);
+  return card(4, "Ladder of presets", std::move(table).finish(), true);
 }
 
 std::string trend_card(const Item& item, const TimeUnit& unit, const Detail& detail) {
@@ -335,7 +335,7 @@ std::string trend_card(const Item& item, const TimeUnit& unit, const Detail& det
 
 std::string reproduce_card(const Item& item, const Detail& detail) {
   const Reproduction& how = item.reproduction;
-  return card("How to reproduce", "<pre><bdi>" + escape(cut(how.command, detail.text)) + "</bdi></pre>" +
+  return card(4, "How to reproduce", "<pre><bdi>" + escape(cut(how.command, detail.text)) + "</bdi></pre>" +
                                       facts({{"book", isolated(cut(how.book, 400))},
                                              {"session", isolated(cut(how.session_id, 40))},
                                              {"seed", fmt::format("{}", how.seed)},
@@ -375,7 +375,7 @@ std::string item_html(const Item& item, const Detail& detail, bool whole) {
   if (!search.empty()) html += "<div class=\"cards\">" + search + "</div>\n";
   if (whole && !item.failures.empty()) html += "<h4>Failures by message</h4>" + failures_table(item.failures, item.failure_groups, detail);
   std::string rest;
-  if (item.cost.wall_seconds > 0 || item.cost.measured > 0) rest += card("Cost", cost_table(item.cost));
+  if (item.cost.wall_seconds > 0 || item.cost.measured > 0) rest += card(4, "Cost", cost_table(item.cost));
   if (item.trend.size() > 1) rest += trend_card(item, unit, detail);
   return html + "<div class=\"cards\">" + rest + reproduce_card(item, detail) + "</div>\n";
 }
@@ -385,12 +385,16 @@ std::string item_sections(std::span<const ItemSection> sections, const Detail& d
   std::iota(by_trials.begin(), by_trials.end(), std::size_t{0});
   std::stable_sort(by_trials.begin(), by_trials.end(), [&](std::size_t x, std::size_t y) { return sections[x].item->trial_count > sections[y].item->trial_count; });
   std::vector<bool> whole(sections.size(), false);
-  for (std::size_t i = 0; i < std::min(by_trials.size(), detail.items); ++i) whole[by_trials[i]] = true;
+  std::vector<bool> named(sections.size(), true);  // and no more
+  for (std::size_t i = 0; i < std::min(by_trials.size(), detail.pictures); ++i) whole[by_trials[i]] = true;
+  for (std::size_t i = 0; i < std::min(by_trials.size(), detail.items); ++i) named[by_trials[i]] = false;
 
   std::string html;
-  if (sections.size() > detail.items) {
-    html += fmt::format("<p class=\"muted\">Trials, convergence and effects of the {} with most trials.</p>", plural(static_cast<long long>(detail.items), "item"));
-  }
+  const auto say = [&](std::string_view what, std::size_t count) {
+    if (sections.size() > count) html += fmt::format("<p class=\"muted\">{} of the {} with most trials.</p>", what, plural(static_cast<long long>(count), "item"));
+  };
+  say("Details", detail.items);
+  say("Trials, convergence and effects", std::min(detail.pictures, detail.items));
   if (sections.size() == 1) {
     const ItemSection& only = sections.front();
     return html + fmt::format("<div id=\"{}\"><h3>{} \u00b7 {}</h3>{}{}</div>\n", only.id, only.name, only.summary, only.before, item_html(*only.item, detail, whole[0]));
@@ -398,6 +402,10 @@ std::string item_sections(std::span<const ItemSection> sections, const Detail& d
   html += fmt::format("<div{}>", sections.size() > 6 ? " data-find=\"Filter shapes\"" : "");
   for (std::size_t i = 0; i < sections.size(); ++i) {
     const ItemSection& section = sections[i];
+    if (named[i]) {
+      html += fmt::format("<p id=\"{}\">{} \u00b7 {}</p>\n", section.id, section.name, section.summary);
+      continue;
+    }
     html += fmt::format("<details class=\"shape\" id=\"{}\"><summary><h3>{}</h3> \u00b7 {}</summary>{}{}</details>\n", section.id, section.name, section.summary,
                         section.before, item_html(*section.item, detail, whole[i]));
   }

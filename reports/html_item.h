@@ -19,7 +19,8 @@ struct ItemSection {
   std::string id, name, summary, before;
   const Item* item = nullptr;
 };
-// All items of a page. Several are closed details, which can be filtered; of these only detail.items have pictures, those with most trials.
+// All items of a page. Several are closed details, which can be filtered; of these only
+// detail.items have something in them and only detail.pictures their pictures: those with most trials.
 std::string item_sections(std::span<const ItemSection> sections, const Detail& detail);
 
 // What must be said of times that are no GPU times; empty if all are.

@@ -114,7 +114,7 @@ std::string map_html(std::span<const Item> items, std::span<const std::string> i
   std::string caption = "<p class=\"note muted\">";
   if (measure != Measure::time) caption += ceilings ? "Shade and percentage: of the measured ceiling." : "Shade: share of the best of this device.";
   if (never) caption += " \u2014: never tuned.";
-  return card(heading, caption + "</p>" + std::move(table).finish());
+  return card(3, heading, caption + "</p>" + std::move(table).finish());
 }
 
 }  // namespace
@@ -180,12 +180,12 @@ std::string items_table(std::span<const Item> items, std::span<const std::string
   return std::move(table).finish();
 }
 
-std::string trend_table(std::span<const Item> items, std::span<const std::string> ids, const ItemNaming& naming) {
+std::string trend_table(std::span<const Item> items, std::span<const std::string> ids, const ItemNaming& naming, const Detail& detail) {
   Table table("Winners over nights", {{"item", "text"}, {"nights, each on its own scale", "plot spark"}, {"nights", "n"}, {"first", "n"}, {"last", "n"}, {"change", "n"}},
               {.classes = "sort", .find = items.size() > 6 ? "Filter trends" : "", .tall = true, .hide_caption = true});
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::vector<TrendPoint>& trend = items[i].trend;
-    if (trend.size() < 2) continue;
+    if (trend.size() < 2 || table.rows() >= detail.items) continue;
     const double first = trend.front().time.median_us, last = trend.back().time.median_us;
     table.row();
     table.cell(fmt::format("<a href=\"#{}\">{}</a>", ids[i], naming.html(items[i].key)));

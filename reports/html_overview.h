@@ -17,7 +17,7 @@ std::string heat_maps(std::span<const Item> items, std::span<const std::string> 
 // One row for each item: time, rates, percentages, trials.
 std::string items_table(std::span<const Item> items, std::span<const std::string> ids, const ItemNaming& naming, const Detail& detail);
 
-// One row for each item with several nights; empty if there is none.
-std::string trend_table(std::span<const Item> items, std::span<const std::string> ids, const ItemNaming& naming);
+// One row for each item with several nights, detail.items at most; empty if there is none.
+std::string trend_table(std::span<const Item> items, std::span<const std::string> ids, const ItemNaming& naming, const Detail& detail);
 
 }  // namespace tunebook::reports

@@ -67,8 +67,8 @@ std::string Page::finish(std::string_view footer) && {
   return html + "</script></body></html>\n";
 }
 
-std::string card(std::string_view heading, std::string_view html, bool wide) {
-  return fmt::format("<div class=\"card{}\"><h4>{}</h4>{}</div>\n", wide ? " wide" : "", escape(heading), html);
+std::string card(int level, std::string_view heading, std::string_view html, bool wide) {
+  return fmt::format("<div class=\"card{0}\"><h{1}>{2}</h{1}>{3}</div>\n", wide ? " wide" : "", level, escape(heading), html);
 }
 
 std::string figure_card(std::string_view heading, std::string_view caption, std::string_view picture, std::string_view table) {

@@ -32,9 +32,9 @@ class Page {
 std::string_view page_style();
 std::string_view page_script();
 
-// A box with a heading; a `wide` one has a row of boxes for itself.
-std::string card(std::string_view heading, std::string_view html, bool wide = false);
-// A picture, a line under its heading, and the table behind it, closed. `caption` is HTML.
+// A box with a heading of level 3, in a section, or 4, in an item; a `wide` one has a row of boxes for itself.
+std::string card(int level, std::string_view heading, std::string_view html, bool wide = false);
+// A picture, its heading (of level 4), a line under that, and the table behind it, closed. `caption` is HTML.
 std::string figure_card(std::string_view heading, std::string_view caption, std::string_view picture, std::string_view table);
 
 }  // namespace tunebook::reports

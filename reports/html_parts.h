@@ -17,7 +17,8 @@ namespace tunebook::reports {
 // How much of its data a page shows; html() takes less where a page would be too large otherwise.
 struct Detail {
   std::size_t points = 1'000;   // trials of an item
-  std::size_t items = 200;      // with their details
+  std::size_t pictures = 200;   // items with trials, convergence and effects
+  std::size_t items = 1'000;    // with any details; others are only named
   std::size_t top = 12;         // configurations of an item
   std::size_t sessions = 200;
   std::size_t text = 8'000;     // bytes of a text that is shown cut at first

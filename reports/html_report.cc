@@ -80,7 +80,7 @@ std::string report_page(const Report& report, const Detail& detail) {
   if (report.items.size() > 1) {
     page.section("cost", "Cost of tuning");
     page.add(cost_table(report.cost));
-    if (const std::string trends = trend_table(report.items, ids, naming); !trends.empty()) {
+    if (const std::string trends = trend_table(report.items, ids, naming, detail); !trends.empty()) {
       page.section("trend", "Trend over nights");
       page.add(trends);
     }

@@ -416,14 +416,14 @@ void make_hostile(Report& report) {
 
 }  // namespace
 
-Report hostile_report() {
-  Report report = report_of({.shapes = 4, .devices = 2, .nights = 3, .trials = 120}, 3);
+Report hostile_report(std::size_t trials) {
+  Report report = report_of({.shapes = 2, .devices = 2, .nights = 3, .trials = trials}, 3);
   make_hostile(report);
   return report;
 }
 
-Comparison hostile_comparison() {
-  Comparison comparison = sample_comparison({.shapes = 4, .devices = 2, .nights = 3, .trials = 60});
+Comparison hostile_comparison(std::size_t trials) {
+  Comparison comparison = sample_comparison({.shapes = 2, .devices = 2, .nights = 3, .trials = trials});
   make_hostile(comparison.base);
   make_hostile(comparison.candidate);
   comparison.title = kMarkup;

@@ -19,7 +19,7 @@ Report sample_report(const SampleSize& size);
 // Of two such reports: one regression, one improvement (with three shapes or more), the rest unchanged, one inconclusive.
 Comparison sample_comparison(const SampleSize& size);
 // Names, messages and values full of markup, quotes, control characters, right-to-left text, and lines of 10 KB.
-Report hostile_report();
-Comparison hostile_comparison();
+Report hostile_report(std::size_t trials = 120);
+Comparison hostile_comparison(std::size_t trials = 120);
 
 }  // namespace tunebook::reports::testing
