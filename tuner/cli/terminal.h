@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/text_table.h"
+
 namespace tunebook::cli {
 
 // Colour only on a terminal and without NO_COLOR.
@@ -14,19 +16,6 @@ bool colour_allowed(std::FILE* stream);
 std::string bold(std::string_view text, std::FILE* stream);
 std::string green(std::string_view text, std::FILE* stream);
 std::string red(std::string_view text, std::FILE* stream);
-
-// Columns padded to their widest cell; those named `right` are right-aligned. Rows may be shorter than the header.
-struct TextTable {
-  std::vector<std::string> header;
-  std::vector<bool> right;
-  std::vector<std::vector<std::string>> rows;
-  std::string to_text() const;
-};
-
-// "12.3 us", "4.56 ms", "1.23 s": three or four digits.
-std::string format_time_us(double microseconds);
-// "42 s", "3 min 20 s"
-std::string format_duration(double seconds);
 
 // How far a right configuration was verified: "on 6 problems, the tuned one included; 1 excluded by its constraints". Marked where it
 // was the tuned problem alone.
