@@ -246,12 +246,14 @@ History::SessionSettings History::session_settings(std::int64_t session) {
   return settings;
 }
 
-WinnerRecord History::winner(std::int64_t winner, const std::vector<std::string>& order) {
-  WinnerRecord record;
+History::Winner History::winner(std::int64_t winner, const std::vector<std::string>& order) {
+  Winner result;
+  WinnerRecord& record = result.record;
   {
     sqlite::Statement::Run row = impl_->select_winner.run(winner);
     if (!row.next()) impl_->damaged(fmt::format("row {} of winner is missing", winner));
-    record.configuration = impl_->ordered_configuration(row.integer(0), order);
+    result.configuration = row.integer(0);
+    record.configuration = impl_->ordered_configuration(result.configuration, order);
     record.median_us = row.real(1);
     record.ci_low_us = row.real(2);
     record.ci_high_us = row.real(3);
@@ -263,6 +265,7 @@ WinnerRecord History::winner(std::int64_t winner, const std::vector<std::string>
   sqlite::Statement::Run row = impl_->select_finalists.run(winner);
   while (row.next()) {
     FinalistRecord finalist;
+    result.configurations.push_back(row.integer(0));
     finalist.configuration = impl_->ordered_configuration(row.integer(0), order);
     finalist.process_medians_us = decode_doubles(row.text_view(1));
     finalist.median_us = row.real(2);
@@ -275,7 +278,7 @@ WinnerRecord History::winner(std::int64_t winner, const std::vector<std::string>
     finalist.sanitizer = row.text(9);
     record.finalists.push_back(std::move(finalist));
   }
-  return record;
+  return result;
 }
 
 std::optional<BaselineRecord> History::baseline(std::int64_t session) {

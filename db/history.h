@@ -86,7 +86,12 @@ class History {
   SessionSettings session_settings(std::int64_t session);
 
   // Parameters come in `order`. `session_id` is left empty; process medians are missing in a published book.
-  WinnerRecord winner(std::int64_t winner, const std::vector<std::string>& order);
+  struct Winner {
+    WinnerRecord record;
+    std::int64_t configuration = 0;           // row
+    std::vector<std::int64_t> configurations;  // of the finalists
+  };
+  Winner winner(std::int64_t winner, const std::vector<std::string>& order);
   std::optional<BaselineRecord> baseline(std::int64_t session);
   std::vector<Ceiling> ceilings(const Device& device);
 

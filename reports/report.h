@@ -247,6 +247,7 @@ struct Item {
 
 // How much of a large book is shown. Details (trials, convergence, effects, failures) are kept for the items with most trials.
 struct Limits {
+  std::size_t items = 1'000;          // of a report: the last tuned
   std::size_t points = 12'000;        // trial points of all items together
   std::size_t points_per_item = 1'000;
   std::size_t detailed_items = 200;   // others have no trials, convergence, effects, failures

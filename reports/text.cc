@@ -1,0 +1,170 @@
+#include "reports/text.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/text_table.h"
+#include "reports/wording.h"
+
+namespace tunebook::reports {
+
+using namespace plain;  // the words of this file
+
+namespace {
+
+constexpr std::size_t kNameBytes = 60;
+constexpr std::size_t kConfigurationBytes = 120;
+constexpr std::size_t kMessageBytes = 160;
+constexpr std::size_t kFailures = 5;
+
+struct Style {
+  bool colour;
+  std::string paint(const char* code, const std::string& text) const { return colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text; }
+  std::string bold(const std::string& text) const { return paint("1", text); }
+  std::string of(Verdict verdict, const std::string& text) const {
+    return verdict == Verdict::regression ? paint("31", text) : verdict == Verdict::improvement ? paint("32", text) : text;
+  }
+};
+
+// The columns that tell items of a report apart: a device that is the same everywhere need not stand in each row.
+struct Names {
+  bool device = false, method = false, objective = false;
+  template <class Items, class Key>
+  Names(const Items& items, Key&& key_of) {
+    std::set<std::string> devices, methods, objectives;
+    for (const auto& item : items) {
+      const ItemKey& key = key_of(item);
+      devices.insert(key.device_key);
+      methods.insert(key.method);
+      objectives.insert(key.objective);
+    }
+    device = devices.size() > 1;
+    method = methods.size() > 1;
+    objective = objectives.size() > 1;
+  }
+  void add_header(TextTable& table) const {
+    for (const char* name : {"kernel", "shape"}) table.header.emplace_back(name);
+    if (device) table.header.emplace_back("device");
+    if (method) table.header.emplace_back("method");
+    if (objective) table.header.emplace_back("objective");
+    table.right.resize(table.header.size(), false);
+  }
+  std::vector<std::string> cells(const ItemKey& key) const {
+    std::vector<std::string> row = {one_line(key.kernel, kNameBytes), one_line(key.shape(), kNameBytes)};
+    if (device) row.push_back(one_line(key.device, kNameBytes));
+    if (method) row.push_back(one_line(key.method, kNameBytes));
+    if (objective) row.push_back(one_line(key.objective, kNameBytes));
+    return row;
+  }
+};
+
+void add_column(TextTable& table, const char* name, bool right) {
+  table.header.emplace_back(name);
+  table.right.push_back(right);
+}
+
+// Times of these devices are taken for GPU times too easily.
+std::string device_remark(const std::vector<Item>& items) {
+  std::string text;
+  const auto any = [&](const char* kind) { return std::any_of(items.begin(), items.end(), [&](const Item& item) { return item.key.device_kind == kind; }); };
+  if (any("cpu")) text += "cpu device: real CPU times, no prediction for a GPU\n";
+  if (any("replay")) text += "replay device: recorded times\n";
+  return text;
+}
+
+std::string notes_text(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += fmt::format("note: {}\n", one_line(note, 400));
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Report& report, bool colour) {
+  const Style style{colour};
+  std::string text = style.bold(one_line(report.title, 200)) + "\n" + one_line(report.summary, 300) + "\n";
+  text += device_remark(report.items);
+  if (!report.items.empty()) {
+    const Names names(report.items, [](const Item& item) -> const ItemKey& { return item.key; });
+    TextTable table;
+    names.add_header(table);
+    add_column(table, "winner", true);
+    add_column(table, "rate", true);
+    add_column(table, "of ceiling", true);
+    add_column(table, "baseline", true);
+    add_column(table, "trials", true);
+    add_column(table, "date", false);
+    add_column(table, "configuration", false);
+    for (const Item& item : report.items) {
+      std::vector<std::string> row = names.cells(item.key);
+      row.push_back(time_text(item.time()));
+      row.push_back(item.winner ? rate_text(item, item.winner->rates) : "-");
+      row.push_back(item.winner ? ceiling_text(item.winner->rates) : "-");
+      row.push_back(baseline_text(item));
+      row.push_back(count_text(item.trial_count));
+      row.push_back(item.date);
+      row.push_back(item.winner     ? one_line(item.winner->configuration.display(), kConfigurationBytes)
+                    : item.finished ? "no winner"
+                                    : "not finished");
+      table.rows.push_back(std::move(row));
+    }
+    text += "\n" + table.to_text() + "\n";
+  }
+  text += "trials: " + outcomes_text(report.outcomes) + "\n";
+  for (std::size_t i = 0; i < std::min(kFailures, report.failures.size()); ++i) {
+    const FailureGroup& group = report.failures[i];
+    text += fmt::format("  {} x {}: {}\n", count_text(group.count), outcome_name(group.outcome), one_line(group.message, kMessageBytes));
+  }
+  if (report.failure_groups > static_cast<std::int64_t>(kFailures)) {
+    text += fmt::format("  and {} more kinds of failure\n", count_text(report.failure_groups - static_cast<std::int64_t>(kFailures)));
+  }
+  text += "cost: " + cost_text(report.cost) + "\n";
+  return text + notes_text(report.notes);
+}
+
+std::string to_text(const Comparison& comparison, bool colour) {
+  const Style style{colour};
+  std::string text = style.bold(one_line(comparison.verdict_line, 1000)) + "\n";
+  text += fmt::format("base: {}; candidate: {}\n", one_line(comparison.base.side.label, 200), one_line(comparison.candidate.side.label, 200));
+  text += device_remark(comparison.candidate.items);
+  for (const EnvironmentDifference& difference : comparison.differences) {
+    const char* remark = !difference.matters ? "" : difference.allowed ? " (allowed)" : " (not comparable as a gate)";
+    text += fmt::format("differs: {}: {} -> {}{}\n", one_line(difference.label, kNameBytes), one_line(difference.base, kConfigurationBytes),
+                        one_line(difference.candidate, kConfigurationBytes), remark);
+  }
+  if (!comparison.items.empty()) {
+    const Names names(comparison.items, [](const ComparedItem& item) -> const ItemKey& { return item.key; });
+    TextTable table;
+    add_column(table, "verdict", false);
+    names.add_header(table);
+    add_column(table, "base", true);
+    add_column(table, "candidate", true);
+    add_column(table, "change", true);
+    add_column(table, "95 % interval", true);
+    add_column(table, "gate", true);
+    add_column(table, "what changed", false);
+    for (const ComparedItem& item : comparison.items) {
+      std::vector<std::string> row = {style.of(item.verdict, std::string(verdict_name(item.verdict)))};
+      for (std::string& cell : names.cells(item.key)) row.push_back(std::move(cell));
+      const auto time = [](const std::optional<TimeEstimate>& estimate) { return estimate ? format_time_us(estimate->median_us) : std::string("-"); };
+      row.push_back(time(item.base_time));
+      row.push_back(time(item.candidate_time));
+      row.push_back(item.change ? style.of(item.verdict, change_text(*item.change)) : "-");
+      row.push_back(change_interval_text(item));
+      row.push_back(fmt::format("{:.1f} %", 100 * item.gate));
+      row.push_back(one_line(difference_text(item), kConfigurationBytes));
+      table.rows.push_back(std::move(row));
+    }
+    text += "\n" + table.to_text();
+    // Why there is no verdict is what a reader asks next.
+    for (const ComparedItem& item : comparison.items) {
+      if (item.verdict != Verdict::inconclusive || item.reason.empty()) continue;
+      text += fmt::format("inconclusive: {} {}: {}\n", one_line(item.key.kernel, kNameBytes), one_line(item.key.shape(), kNameBytes), one_line(item.reason, 300));
+    }
+  }
+  return text + notes_text(comparison.notes);
+}
+
+}  // namespace tunebook::reports
