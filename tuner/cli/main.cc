@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
   app.failure_message(cli::usage_error);
   app.footer("A first look:  tunebook devices;  tunebook tune matmul --shape 512,512,512 --budget 40;  "
              "tunebook best matmul --shape 512,512,512\n"
-             "Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 \"no\" (no match, check failed)");
+             "Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 \"no\" (no match, check failed, regression)");
   cli::add_devices(app, invocation);
   cli::add_calibrate(app, invocation);
   cli::add_list(app, invocation);
@@ -70,6 +70,8 @@ int main(int argc, char** argv) {
   cli::add_publish(app, invocation);
   cli::add_export(app, invocation);
   cli::add_replay(app, invocation);
+  cli::add_report(app, invocation);
+  cli::add_compare(app, invocation);
   cli::add_doctor(app, invocation);
 
   try {

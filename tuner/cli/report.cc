@@ -30,7 +30,7 @@ int run_report(const Options& options, const Invocation& invocation) {
   context.command = invocation.command_line();
   const reports::Report report = read_report(side, context);
   ReportOutputs::Makers makers;
-  makers.html = [&] { return reports::to_html(report); };
+  makers.html = [&] { return reports::html(report); };
   makers.markdown = [&] { return reports::to_markdown(report); };
   makers.json = [&] { return reports::json_line(reports::to_json(report)); };
   makers.text = [&] { return reports::to_text(report, colour_allowed(stdout)); };
