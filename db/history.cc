@@ -294,8 +294,15 @@ std::optional<BaselineRecord> History::baseline(std::int64_t session) {
                         row.optional_real(6), row.optional_real(7), row.optional_real(8)};
 }
 
-std::vector<Ceiling> History::ceilings(const Device& device) {
-  return impl_->version < kCeilingVersion ? std::vector<Ceiling>() : read_ceilings(impl_->database, device);
+std::vector<Ceiling> History::ceilings(std::int64_t device) {
+  std::vector<Ceiling> ceilings;
+  if (impl_->version < kCeilingVersion) return ceilings;
+  sqlite::Statement select(impl_->database,
+                           "SELECT what, bytes, method, rate, rate_low, rate_high FROM ceiling WHERE id IN "
+                           "(SELECT max(id) FROM ceiling WHERE device_id = ? GROUP BY what, bytes, method) ORDER BY what, method, bytes");
+  sqlite::Statement::Run row = select.run(device);
+  while (row.next()) ceilings.push_back({row.text(0), row.integer(1), row.text(2), row.real(3), row.real(4), row.real(5)});
+  return ceilings;
 }
 
 void History::trials(const std::vector<std::int64_t>& sessions, const std::function<void(const HistoryTrial&)>& visit) {

@@ -93,7 +93,7 @@ class History {
   };
   Winner winner(std::int64_t winner, const std::vector<std::string>& order);
   std::optional<BaselineRecord> baseline(std::int64_t session);
-  std::vector<Ceiling> ceilings(const Device& device);
+  std::vector<Ceiling> ceilings(std::int64_t device);  // row; the newest of each, as Store::ceilings()
 
   // Every trial of these sessions (rows, ascending), in the order in which they were recorded if there are many, else session by session.
   // A proposal that was tried again comes several times; the last one counts.

@@ -23,9 +23,6 @@ inline constexpr int kTrialColumnCount = 34;
 // A SELECT's columns kTrialColumns from `column` on; the configuration is left empty.
 TrialRecord read_trial(const sqlite::Statement::Run& row, int column);
 
-// The newest of each (what, bytes, method), bandwidths by size.
-std::vector<Ceiling> read_ceilings(sqlite::Database& database, const Device& device);
-
 // Checks, configures and migrates a fresh connection.
 sqlite::Database& prepare_book(sqlite::Database& database);
 

@@ -1,12 +1,13 @@
 // Curves, thinned trials, groups of failures, effects of parameters.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "core/random.h"
 #include "reports/convergence.h"
@@ -159,7 +160,7 @@ TEST(FailureGroups, NumbersDoNotTellMessagesApart) {
   EXPECT_NE(groups.group(Outcome::fault, "c[18] is wrong"), first);
   EXPECT_EQ(groups.message(first), "c[17] is wrong");
   const std::uint32_t bad = groups.group(Outcome::fault, "\xFF\xFE and a long text that goes on");
-  EXPECT_EQ(groups.message(bad), "\xEF\xBF\xBD\xEF\xBF\xBD and a long t...");
+  EXPECT_EQ(groups.message(bad), "\xEF\xBF\xBD\xEF\xBF\xBD and a long te...");
 }
 
 TEST(FailureGroups, AreBounded) {
@@ -184,7 +185,7 @@ TEST(FailureGroups, AnyBytesGiveValidText) {
     for (char& c : message) c = static_cast<char>(random.below(256));
     const std::string shown = shown_message(message, 16);
     EXPECT_LE(shown.size(), 19u);
-    nlohmann::json json = shown;
+    const nlohmann::json json = shown;
     EXPECT_NO_THROW(json.dump());
     failure_key(message);
   }

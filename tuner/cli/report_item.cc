@@ -85,7 +85,7 @@ std::string ItemReader::objective(const HistorySession& session) {
 
 const std::vector<Ceiling>& ItemReader::ceilings(const HistorySession& session) {
   const auto [found, fresh] = ceilings_.try_emplace(session.device);
-  if (fresh) found->second = history_.ceilings(selection_.device(session));
+  if (fresh) found->second = history_.ceilings(session.device);
   return found->second;
 }
 
@@ -245,23 +245,31 @@ void ItemReader::add_configurations(reports::Item& item, const HistorySession& s
 
 void ItemReader::add_ladder(reports::Item& item, const HistorySession& session, const ScannedSession& scanned, const TrialScan& scan) {
   // The spec's presets in its order; of a kernel without a spec those that the trials name, in theirs.
-  std::vector<std::pair<std::string, std::string>> presets;  // name, canonical configuration
-  std::unordered_map<std::string, const ScannedTrial*> trials;  // by canonical configuration
-  std::vector<std::pair<std::string, std::string>> named;
+  struct Preset {
+    std::string name;
+    const ScannedTrial* trial;
+  };
+  std::vector<Preset> named;
+  std::unordered_map<std::string, const ScannedTrial*> by_text;  // canonical: of equal presets one is tried
   for (const ScannedTrial& trial : scanned.trials) {
     const std::string& origin = scan.origins[trial.origin];
     constexpr std::string_view kPreset = "preset:";
     if (!origin.starts_with(kPreset)) continue;
-    const std::string text = history_.configuration(trial.configuration);
-    trials[text] = &trial;
-    named.emplace_back(origin.substr(kPreset.size()), text);
+    by_text[history_.configuration(trial.configuration)] = &trial;
+    named.push_back({origin.substr(kPreset.size()), &trial});
   }
-  if (trials.empty()) return;
+  std::vector<Preset> presets;
   if (const auto& spec = kernel(session).spec) {
-    for (const auto& [name, configuration] : spec->presets) presets.emplace_back(name, configuration.canonical());
+    for (const auto& [name, configuration] : spec->presets) {
+      const auto same_name = std::find_if(named.begin(), named.end(), [&](const Preset& preset) { return preset.name == name; });
+      const auto same_text = by_text.find(configuration.canonical());
+      if (same_name != named.end()) presets.push_back(*same_name);
+      else if (same_text != by_text.end()) presets.push_back({name, same_text->second});
+    }
   } else {
     presets = named;
   }
+  if (presets.empty()) return;
   std::optional<double> first, last;
   const auto add = [&](reports::LadderRung rung) {
     if (rung.time) {
@@ -274,13 +282,11 @@ void ItemReader::add_ladder(reports::Item& item, const HistorySession& session, 
     }
     item.ladder.push_back(std::move(rung));
   };
-  for (const auto& [name, text] : presets) {
-    const auto found = trials.find(text);
-    if (found == trials.end()) continue;
-    const TrialRecord trial = history_.trial(found->second->row);
+  for (const auto& [name, scanned_trial] : presets) {
+    const TrialRecord trial = history_.trial(scanned_trial->row);
     reports::LadderRung rung;
     rung.name = valid_utf8(name);
-    rung.configuration = read_values(text, parameter_order(session), "configuration in the book");
+    rung.configuration = read_values(history_.configuration(scanned_trial->configuration), parameter_order(session), "configuration in the book");
     rung.outcome = trial.outcome;
     if (!has_time(trial.outcome)) rung.message = reports::shown_message(trial.message, limits_.message_bytes);
     rung.time = estimate(trial);
