@@ -344,7 +344,7 @@ class Comparer {
     if (result_.worst) {
       const ComparedItem& item = result_.items[*result_.worst];
       line += fmt::format("; {}: {} {} {} by {}", item.verdict == Verdict::regression ? "worst" : "largest change", item.key.kernel,
-                          item.key.shape(), *item.change > 0 ? "slower" : "faster", percent_text(*item.change));
+                          item.key.shape(), *item.change > 0 ? "slower" : "faster", share_text(*item.change));
     }
     if (result_.gate_refused) line += "; no gate: the two sides differ in what a gate wants equal";
     result_.verdict_line = line;

@@ -19,7 +19,7 @@ std::optional<double> geometric_mean(std::span<const double> times) {
   return std::exp(sum / static_cast<double>(times.size()));
 }
 
-std::string signed_percent(double share) { return fmt::format("{}{}", share < 0 ? "-" : "+", percent_text(share)); }
+std::string signed_percent(double share) { return fmt::format("{}{}", share < 0 ? "-" : "+", share_text(share)); }
 
 // Why there is no test; empty if there may be one.
 std::string missing_data(const GateItem& item) {
@@ -42,21 +42,21 @@ void decide(Judgement& judgement, double gate) {
   if (different && large) {
     judgement.verdict = change > 0 ? Verdict::regression : Verdict::improvement;
     judgement.reason = fmt::format("{} by {}, more than the gate of {} ({}, adjusted p {:.2g})", change > 0 ? "slower" : "faster",
-                                   percent_text(change), percent_text(gate), interval, *judgement.holm_p);
+                                   share_text(change), share_text(gate), interval, *judgement.holm_p);
   } else if (low >= -gate && high <= gate) {
     judgement.verdict = Verdict::unchanged;
-    judgement.reason = fmt::format("the {} lies inside the gate of {}", interval, percent_text(gate));
+    judgement.reason = fmt::format("the {} lies inside the gate of {}", interval, share_text(gate));
   } else if (large) {
     judgement.reason = fmt::format("{} by {}, more than the gate of {}, but it may be chance (adjusted p {:.2g})",
-                                   change > 0 ? "slower" : "faster", percent_text(change), percent_text(gate), *judgement.holm_p);
+                                   change > 0 ? "slower" : "faster", share_text(change), share_text(gate), *judgement.holm_p);
   } else {
-    judgement.reason = fmt::format("the change is within the gate of {}, but the {} reaches beyond it", percent_text(gate), interval);
+    judgement.reason = fmt::format("the change is within the gate of {}, but the {} reaches beyond it", share_text(gate), interval);
   }
 }
 
 }  // namespace
 
-std::string percent_text(double share) {
+std::string share_text(double share) {
   const double percent = 100 * std::abs(share);
   return percent < 1 ? fmt::format("{:.2g} %", percent) : fmt::format("{:.1f} %", percent);
 }

@@ -60,6 +60,6 @@ struct Judgement {
 std::vector<Judgement> judge(std::span<const GateItem> items);
 
 // "8.3 %": a share as text, always positive. Small ones keep two digits.
-std::string percent_text(double share);
+std::string share_text(double share);
 
 }  // namespace tunebook::reports

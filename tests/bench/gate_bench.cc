@@ -57,7 +57,7 @@ void print_row(const Scene& scene, const Row& row, int reports, std::size_t shap
   }
   const auto share = [&](auto count, double of) { return fmt::format("{:.2f} %", 100 * static_cast<double>(count) / of); };
   const double others = static_cast<double>(shapes) - (row.shift > 0 ? 1 : 0);
-  fmt::print("| {} | {} | {} | {} | {} | {} |\n", scene.name, row.processes, row.shift > 0 ? percent_text(row.shift) : "none", share(any, reports),
+  fmt::print("| {} | {} | {} | {} | {} | {} |\n", scene.name, row.processes, row.shift > 0 ? share_text(row.shift) : "none", share(any, reports),
              row.shift > 0 ? share(found, reports) : "", share(unchanged, reports * others));
 }
 

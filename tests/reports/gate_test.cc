@@ -153,11 +153,11 @@ TEST(HistoricalNoise, BadMediansAreLeftOut) {
   EXPECT_EQ(historical_noise(bad).nights, 5u);
 }
 
-TEST(PercentText, Digits) {
-  EXPECT_EQ(percent_text(0.0834), "8.3 %");
-  EXPECT_EQ(percent_text(-0.02), "2.0 %");
-  EXPECT_EQ(percent_text(0.00123), "0.12 %");
-  EXPECT_EQ(percent_text(1.5), "150.0 %");
+TEST(ShareText, Digits) {
+  EXPECT_EQ(share_text(0.0834), "8.3 %");
+  EXPECT_EQ(share_text(-0.02), "2.0 %");
+  EXPECT_EQ(share_text(0.00123), "0.12 %");
+  EXPECT_EQ(share_text(1.5), "150.0 %");
 }
 
 }  // namespace
