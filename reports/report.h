@@ -267,7 +267,7 @@ struct Report {
   std::string summary;          // one line: "7 shapes, 1 kernel, 1 device: 7 winners; 1,680 trials, 31 failed"
   Side side;
   std::vector<Item> items;      // by kernel, device, method, objective, problem
-  std::vector<FailureGroup> failures;  // of all sessions of the items shown in detail, most frequent first
+  std::vector<FailureGroup> failures;  // of all selected sessions, most frequent first; no evaluation, no configuration
   std::int64_t failure_groups = 0;
   std::vector<std::pair<Outcome, std::int64_t>> outcomes;  // of all selected sessions
   std::int64_t trial_count = 0;        // of all selected sessions
