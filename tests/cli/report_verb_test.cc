@@ -209,6 +209,18 @@ TEST_F(ReportVerb, UnknownValuesNameTheNearest) {
   EXPECT_EQ(run({"report", write("text.db", "this is no database at all, but some text of more than a hundred bytes, so that it is read as a header of one")}).exit_code, 2);
 }
 
+TEST_F(ReportVerb, SidesOfAnyTextAreTakenOrRefused) {
+  make_book();
+  Random random(9);
+  constexpr std::string_view kLetters = "#=abdestinc-0123456789/ \"'\xC3\xA4\x80";
+  for (int round = 0; round < 25; ++round) {
+    std::string side = book().string() + (random.below(2) == 0 ? "#date=2026-11-2" : "#device=NVIDIA");
+    for (std::uint64_t letters = random.below(8); letters > 0; --letters) side.insert(side.size() - random.below(10), 1, kLetters[random.below(kLetters.size())]);
+    const ProgramResult result = run({"report", side, "--json"});
+    EXPECT_TRUE(result.exit_code == 0 || (result.exit_code == 2 && !result.err.empty() && result.out.empty())) << side << ": " << result.exit_code << result.err;
+  }
+}
+
 TEST_F(ReportVerb, BooksWithLittleInThem) {
   { Store empty(book()); }
   const auto json = run_json({"report", book().string(), "--json"});

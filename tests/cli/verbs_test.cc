@@ -12,7 +12,7 @@ namespace tunebook::test {
 namespace {
 
 using Words = std::vector<std::string>;
-const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "publish", "export", "replay", "doctor"};
+const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "publish", "export", "replay", "report", "compare", "doctor"};
 
 class Verbs : public CliTest {
  protected:

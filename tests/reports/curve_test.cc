@@ -222,5 +222,30 @@ TEST(Effects, AreThoseOfEachValue) {
   EXPECT_EQ(collector.effects(1)[0].values[0].value, "4");
 }
 
+TEST(Effects, AnyTextIsTakenOrLeft) {
+  Random random(5);
+  EffectCollector collector;
+  const std::string good = R"({"A":"x","B":4,"C":true,"D":-1.5e3})";
+  std::int64_t taken = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = good;
+    for (std::uint64_t changes = random.below(4); changes > 0; --changes) {
+      const std::size_t at = random.below(text.size());
+      if (random.below(2) == 0) text[at] = static_cast<char>(random.below(256));
+      else text.erase(at, 1);
+    }
+    if (collector.add(text, 1.0)) ++taken;
+  }
+  EXPECT_GT(taken, 5000);  // at least those that were not changed
+  std::int64_t most = 0;
+  for (const ParameterEffect& effect : collector.effects(1000)) {
+    std::int64_t trials = 0;
+    for (const EffectValue& value : effect.values) trials += value.trials;
+    most = std::max(most, trials);
+    EXPECT_NO_THROW(nlohmann::json(effect.parameter).dump());
+  }
+  EXPECT_LE(most, taken);
+}
+
 }  // namespace
 }  // namespace tunebook::reports
