@@ -91,7 +91,7 @@ void add_compare(CLI::App& app, Invocation& invocation) {
                    fmt::format("Compare although this differs: {} or all, comma-separated", fmt::join(reports::difference_names(), ", ")))
       ->allow_extra_args(false)->type_name("NAMES");
   add_report_options(*verb, *options);
-  verb->footer("Example:  tunebook compare '#date=previous' '#date=latest' --html nightly.html --markdown \"$GITHUB_STEP_SUMMARY\"\n"
+  verb->footer("Example:  tunebook compare '#date=previous' '#date=latest' --html nightly.html --markdown - >> \"$GITHUB_STEP_SUMMARY\"\n"
                "Exit codes: 0 passed, 2 bad input or not comparable (see --allow-different), 3 a regression.");
   verb->callback([options, &invocation] { invocation.exit_code = run_compare(*options, invocation); });
 }

@@ -24,7 +24,8 @@ void add_report_options(CLI::App& verb, ReportOptions& options) {
   verb.add_option("--driver", options.filter.drivers, "Under this driver only: a part of its version (repeatable)")->allow_extra_args(false)->type_name("TEXT");
   verb.add_option("--html", options.html, "Write a page of one file")->type_name("FILE");
   verb.add_option("--markdown", options.markdown, "Write Markdown for a pull request or a job summary; -: to stdout")->type_name("FILE");
-  verb.add_flag("--json{-}", options.json, "Print one JSON object on one line, or write it: --json=FILE");
+  // A flag with a text has the value "true" where none is given.
+  verb.add_flag("--json", options.json, "Print one JSON object on one line, or write it: --json=FILE");
   add_book_option(verb, options.book);
 }
 
@@ -44,7 +45,7 @@ ReportOutputs::ReportOutputs(const ReportOptions& options) {
   };
   add("--html", options.html, &Makers::html);
   add("--markdown", options.markdown, &Makers::markdown);
-  add("--json", options.json, &Makers::json);
+  add("--json", options.json == "true" ? "-" : options.json, &Makers::json);
   if (to_stdout > 1) throw InputError("only one of --html, --markdown and --json can go to stdout; name files for the others");
 }
 
