@@ -159,5 +159,20 @@ TEST(DType, NeedsNoAlignment) {
   }
 }
 
+TEST(DType, IntegersFitOrNot) {
+  EXPECT_TRUE(integer_fits(DType::u8, 255));
+  EXPECT_FALSE(integer_fits(DType::u8, 256));
+  EXPECT_FALSE(integer_fits(DType::u8, -1));
+  EXPECT_TRUE(integer_fits(DType::i8, -128));
+  EXPECT_FALSE(integer_fits(DType::i16, 32768));
+  EXPECT_TRUE(integer_fits(DType::u16, 65535));
+  EXPECT_FALSE(integer_fits(DType::i32, std::int64_t{1} << 31));
+  EXPECT_TRUE(integer_fits(DType::u32, std::int64_t{1} << 31));
+  EXPECT_FALSE(integer_fits(DType::u64, -1));
+  EXPECT_TRUE(integer_fits(DType::i64, INT64_MIN));
+  EXPECT_TRUE(integer_fits(DType::boolean, 1));
+  EXPECT_FALSE(integer_fits(DType::boolean, 2));
+}
+
 }  // namespace
 }  // namespace tunebook

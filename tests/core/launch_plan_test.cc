@@ -194,6 +194,19 @@ TEST(LaunchPlan, TooManyLaunchesAndNoneAreErrors) {
   EXPECT_EQ(plan_of(never, "100,12", "TILE=16,PAD=true,ACC=f32,LAYOUT=row").launches.size(), 2U);
 }
 
+TEST(LaunchPlan, AScalarThatItsTypeCannotHoldIsAnError) {
+  auto json = parse_json_text(kSpec, "kernel.json");
+  json["arguments"].push_back({{"name", "s"}, {"type", "u8"}, {"value", "TILE * 5"}});
+  const KernelSpec spec = KernelSpec::parse(json, "kernel.json");
+  EXPECT_EQ(plan_of(spec, "100,10", "TILE=16,PAD=true,ACC=f32,LAYOUT=row").launches.front().scalars.at(0).integer, 80);
+  try {
+    plan_of(spec, "100,10", "TILE=64,PAD=true,ACC=f32,LAYOUT=row");
+    ADD_FAILURE() << "320 in a u8";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("/arguments 's'/value: `TILE * 5` gives 320"), std::string::npos) << error.what();
+  }
+}
+
 TEST(LaunchPlan, WorkspacesGrowToTheLargest) {
   std::vector<WorkspaceSize> sizes = {{1, 10}, {4, 7}};
   enlarge(sizes, {{4, 9}, {2, 1}});

@@ -97,6 +97,9 @@ TEST(Statistics, PairedRatio) {
   EXPECT_NEAR(std::log(wide.interval.high / 2), 12.7062047 * std::log(2.0), 1e-6);
   EXPECT_NEAR(std::log(wide.interval.low / 2), -12.7062047 * std::log(2.0), 1e-6);
   EXPECT_EQ(wide.interval.coverage, 0.95);
+  EXPECT_NEAR(wide.p, 0.5, 1e-12) << "t = 1 with one degree of freedom";
+  EXPECT_EQ(paired_ratio(y, y).p, 1);
+  EXPECT_LT(paired_ratio(twice, std::vector<double>{1.01, 1.99, 3, 4}).p, 1e-3);
 
   const Ratio inverse = paired_ratio(std::vector<double>{1, 1}, std::vector<double>{1, 4});
   EXPECT_NEAR(inverse.ratio * wide.ratio, 1, 1e-12);

@@ -183,6 +183,20 @@ void store_from_double(DType type, double value, void* bytes) {
   }
 }
 
+bool integer_fits(DType type, std::int64_t value) {
+  switch (type) {
+    case DType::boolean: return value == 0 || value == 1;
+    case DType::i8: return value >= INT8_MIN && value <= INT8_MAX;
+    case DType::u8: return value >= 0 && value <= UINT8_MAX;
+    case DType::i16: return value >= INT16_MIN && value <= INT16_MAX;
+    case DType::u16: return value >= 0 && value <= UINT16_MAX;
+    case DType::i32: return value >= INT32_MIN && value <= INT32_MAX;
+    case DType::u32: return value >= 0 && value <= UINT32_MAX;
+    case DType::u64: return value >= 0;
+    default: return true;
+  }
+}
+
 void store_scalar(DType type, std::int64_t integer, double real, void* bytes) {
   if (is_floating(type)) return store_from_double(type, real, bytes);
   // Little-endian: the low bytes come first. A double would lose bits of large integers.

@@ -28,6 +28,9 @@ double load_as_double(DType type, const void* bytes);
 // Stores `value`, rounded to nearest even; integers are truncated.
 void store_from_double(DType type, double value, void* bytes);
 
+// Whether an integer type has the value (bool: 0 and 1). True for floating types.
+bool integer_fits(DType type, std::int64_t value);
+
 // A kernel's scalar argument, as bytes: `real` for floating types, `integer` for the others (its low bytes; bool: whether it is not zero).
 void store_scalar(DType type, std::int64_t integer, double real, void* bytes);
 

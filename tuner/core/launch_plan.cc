@@ -140,6 +140,13 @@ Instantiation instantiate(const KernelSpec& spec, const Problem& problem, const 
   return out;
 }
 
+void check_fits(const KernelSpec& spec, const Argument& scalar, const Problem& problem, std::int64_t value) {
+  const DType type = scalar.dtype.value_or(spec.problem_dtype(problem));
+  if (integer_fits(type, value)) return;
+  throw InputError(fmt::format("kernel {}: /arguments '{}'/value: `{}` gives {} for {}, which {} cannot hold", spec.name, scalar.name, scalar.value.text(),
+                               value, problem.display(), dtype_name(type)));
+}
+
 void enlarge(std::vector<WorkspaceSize>& sizes, const std::vector<WorkspaceSize>& others) {
   for (const WorkspaceSize& other : others) {
     const auto known = std::find_if(sizes.begin(), sizes.end(), [&](const WorkspaceSize& one) { return one.argument == other.argument; });
@@ -181,6 +188,7 @@ LaunchSequence plan_launches(const KernelSpec& spec, const Problem& problem, con
           value.real = evaluation(argument, argument.value, [&](const Expression& e) { return e.evaluate_real(scope); });
         } else {
           value.integer = evaluation(argument, argument.value, [&](const Expression& e) { return e.evaluate_integer(scope); });
+          check_fits(spec, argument, problem, value.integer);
         }
         planned.scalars.push_back(value);
       }

@@ -58,6 +58,9 @@ struct WorkspaceSize {
   std::int64_t argument = 0;
   std::int64_t count = 0;    // elements
 };
+// Throws InputError if the scalar's type does not have the value.
+void check_fits(const KernelSpec& spec, const Argument& scalar, const Problem& problem, std::int64_t value);
+
 // Makes `sizes` large enough for `others` too.
 void enlarge(std::vector<WorkspaceSize>& sizes, const std::vector<WorkspaceSize>& others);
 

@@ -85,8 +85,10 @@ Ratio paired_ratio(std::span<const double> x, std::span<const double> y, double 
   for (const double value : logs) squares += (value - mean) * (value - mean);
   const double standard_error = std::sqrt(squares / static_cast<double>(count - 1) / static_cast<double>(count));
   const double margin = student_t_quantile(confidence, static_cast<double>(count - 1)) * standard_error;
+  const double p = standard_error > 0 ? student_t_two_sided(mean / standard_error, static_cast<double>(count - 1)) : mean == 0 ? 1 : 0;
   return {.ratio = std::exp(mean),
-          .interval = {.low = std::exp(mean - margin), .high = std::exp(mean + margin), .coverage = confidence}};
+          .interval = {.low = std::exp(mean - margin), .high = std::exp(mean + margin), .coverage = confidence},
+          .p = p};
 }
 
 std::optional<WelchRatio> welch_ratio(std::span<const double> x, std::span<const double> y, double confidence) {

@@ -32,6 +32,7 @@ double student_t_two_sided(double t, double degrees);
 struct Ratio {
   double ratio = 1;
   Interval interval;
+  double p = 1;              // two-sided, that the ratio is 1; without any spread 1 if it is, else 0
 };
 Ratio paired_ratio(std::span<const double> x, std::span<const double> y, double confidence = 0.95);
 
