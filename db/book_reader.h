@@ -29,6 +29,10 @@ class BookReader {
   // there) do not show in it. Throws EnvironmentError if the file is gone.
   bool file_changed() const;
 
+  // For bodies of read() that act on what they read before they return: true if a writer has come since to a book that was opened
+  // while nobody wrote, so that what was read may be of two states. The body should then throw; it is called again.
+  bool torn() const { return disturbed(reading_since_); }
+
   // Something that belongs to the connection and goes before it, such as prepared statements.
   template <class T>
   T& attachment(sqlite::Database& database) {
@@ -43,6 +47,7 @@ class BookReader {
   auto read(Body&& body) {
     for (int attempt = 0;; ++attempt) {
       const FileState before = open_current();
+      reading_since_ = before;
       try {
         auto result = sqlite::in_transaction(*database_, sqlite::Transaction::Kind::read, [&] { return body(*database_); });
         if (attempt == kAttempts || !disturbed(before)) {
@@ -74,7 +79,7 @@ class BookReader {
   bool disturbed(const FileState& before) const;
 
   std::filesystem::path path_;
-  FileState opened_;
+  FileState opened_, reading_since_;
   bool immutable_ = false;
   bool settled_ = false;  // the file had not been changed just before it was opened, or is a published book
   std::int64_t version_ = 0;

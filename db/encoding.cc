@@ -2,7 +2,9 @@
 
 #include <bit>
 #include <chrono>
+#include <cstdio>
 #include <ctime>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -91,14 +93,45 @@ NamedValues read_values(const std::string& canonical, const std::vector<std::str
   return values;
 }
 
-std::string now_utc() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+namespace {
+
+std::string utc_text(std::int64_t microseconds) {
   const auto seconds = static_cast<std::time_t>(microseconds / 1'000'000);
   std::tm utc{};
   gmtime_r(&seconds, &utc);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
                      utc.tm_min, utc.tm_sec, microseconds % 1'000'000);
+}
+
+// Microseconds since 1970 of a text as utc_text() writes it.
+std::optional<std::int64_t> parse_utc(const std::string& text) {
+  std::tm utc{};
+  long microseconds = 0;
+  int length = 0;
+  if (std::sscanf(text.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d.%6ldZ%n", &utc.tm_year, &utc.tm_mon, &utc.tm_mday, &utc.tm_hour, &utc.tm_min,
+                  &utc.tm_sec, &microseconds, &length) != 7 ||
+      static_cast<std::size_t>(length) != text.size()) {
+    return std::nullopt;
+  }
+  utc.tm_year -= 1900;
+  utc.tm_mon -= 1;
+  return static_cast<std::int64_t>(timegm(&utc)) * 1'000'000 + microseconds;
+}
+
+}  // namespace
+
+std::string now_utc() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+}
+
+std::string now_utc_after(const std::string& last) {
+  const std::string now = now_utc();
+  if (now > last) {
+    return now;
+  }
+  const std::optional<std::int64_t> microseconds = parse_utc(last);
+  return microseconds ? utc_text(*microseconds + 1) : last;
 }
 
 }  // namespace tunebook

@@ -39,5 +39,7 @@ NamedValues read_values(const std::string& canonical, const std::vector<std::str
 
 // Now, as ISO 8601 with microseconds: text order is time order.
 std::string now_utc();
+// The same, but later than `last` even if the clock was set back: what is recorded later has the later time. `last` may be "".
+std::string now_utc_after(const std::string& last);
 
 }  // namespace tunebook

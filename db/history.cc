@@ -148,11 +148,12 @@ bool History::published() const {
 }
 
 std::vector<HistorySession> History::sessions() {
-  // The newest winner of a session counts.
+  // The newest winner of a session counts; ids tell the order of merging where books were merged.
   sqlite::Statement select(impl_->database,
                            "SELECT session.id, kernel_id, device_id, problem_id, environment_id, uid, toolchain, method, strategy, budget, "
                            "seed, wall_seconds, started_utc, finished_utc, winner.id, objective FROM session LEFT JOIN winner ON winner.id = "
-                           "(SELECT max(id) FROM winner AS one WHERE one.session_id = session.id) ORDER BY session.id");
+                           "(SELECT id FROM winner AS one WHERE one.session_id = session.id ORDER BY recorded_utc DESC, id DESC LIMIT 1) "
+                           "ORDER BY session.id");
   std::vector<HistorySession> sessions;
   sqlite::Statement::Run row = select.run();
   while (row.next()) {
@@ -285,7 +286,7 @@ std::optional<BaselineRecord> History::baseline(std::int64_t session) {
   if (impl_->version < kBaselineVersion) return std::nullopt;
   sqlite::Statement select(impl_->database,
                            "SELECT operation, state, name, message, method, process_medians_us, median_us, ci_low_us, ci_high_us FROM baseline "
-                           "WHERE session_id = ? ORDER BY id DESC LIMIT 1");
+                           "WHERE session_id = ? ORDER BY recorded_utc DESC, id DESC LIMIT 1");
   sqlite::Statement::Run row = select.run(session);
   if (!row.next()) return std::nullopt;
   const std::optional<BaselineState> state = parse_baseline_state(row.text_view(1));
@@ -299,7 +300,8 @@ std::vector<Ceiling> History::ceilings(std::int64_t device) {
   if (impl_->version < kCeilingVersion) return ceilings;
   sqlite::Statement select(impl_->database,
                            "SELECT what, bytes, method, rate, rate_low, rate_high FROM ceiling WHERE id IN "
-                           "(SELECT max(id) FROM ceiling WHERE device_id = ? GROUP BY what, bytes, method) ORDER BY what, method, bytes");
+                           "(SELECT id FROM (SELECT id, max(recorded_utc) FROM ceiling WHERE device_id = ? GROUP BY what, bytes, method)) "
+                           "ORDER BY what, method, bytes");
   sqlite::Statement::Run row = select.run(device);
   while (row.next()) ceilings.push_back({row.text(0), row.integer(1), row.text(2), row.real(3), row.real(4), row.real(5)});
   return ceilings;

@@ -96,7 +96,8 @@ void add_outsiders(sqlite::Database& book, const Question& question, std::size_t
   sqlite::Statement select(book,
                            "SELECT uid, finished_utc, method, problem.json, objective, configuration.json, median_us, ci_low_us, "
                            "ci_high_us, registers, shared_bytes, device_id, device.json FROM session "
-                           "CROSS JOIN winner ON winner.id IN (SELECT max(id) FROM winner WHERE session_id = session.id GROUP BY objective) "
+                           "CROSS JOIN winner ON winner.id IN (SELECT id FROM (SELECT id, max(recorded_utc) FROM winner WHERE session_id = session.id "
+                           "GROUP BY objective)) "
                            "CROSS JOIN problem ON problem.id = problem_id CROSS JOIN device ON device.id = device_id "
                            "CROSS JOIN configuration ON configuration.id = configuration_id "
                            "WHERE kernel_id = ? ORDER BY session.id DESC");

@@ -73,10 +73,11 @@ class ProblemReader : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
 };
 
-// The newest winner of a session and objective counts; winners of one session come one after the other, the oldest first.
+// The winner of a session and objective that was recorded last counts; winners of one session come one after the other, in the order of
+// recording unless they were merged from several books.
 constexpr const char* kColumns =
     "SELECT session.id, uid, finished_utc, method, problem.json, objective, configuration_id, median_us, ci_low_us, ci_high_us, "
-    "registers, shared_bytes FROM session ";
+    "registers, shared_bytes, recorded_utc FROM session ";
 constexpr const char* kJoins =
     "CROSS JOIN winner ON winner.session_id = session.id CROSS JOIN problem ON problem.id = problem_id "
     "WHERE kernel_id = ?1 AND device_id = ?2 AND finished_utc IS NOT NULL ";
@@ -110,9 +111,12 @@ class RowReader {
     const std::uint32_t objective = intern(row.text_view(5));
     if (session == last_session_) {
       // A later choice of the same session replaces the one before.
-      for (const std::uint32_t index : of_session_) {
-        if (result_->rows_[index].objective == objective) {
-          fill(result_->rows_[index], row);
+      for (OfSession& known : of_session_) {
+        if (result_->rows_[known.index].objective == objective) {
+          if (row.text_view(12) >= known.recorded_utc) {
+            fill(result_->rows_[known.index], row);
+            known.recorded_utc = row.text_view(12);
+          }
           return;
         }
       }
@@ -132,7 +136,7 @@ class RowReader {
     if (!place(added, index)) {
       return;  // a row that this program cannot read is no answer, but others may be
     }
-    of_session_.push_back(index);
+    of_session_.push_back({index, row.text(12)});
     result_->rows_.push_back(added);
   }
 
@@ -234,7 +238,11 @@ class RowReader {
   std::string key_;
   ProblemReader problem_;
   std::int64_t last_session_ = -1;
-  std::vector<std::uint32_t> of_session_;  // rows of the session that was read last
+  struct OfSession {
+    std::uint32_t index;
+    std::string recorded_utc;
+  };
+  std::vector<OfSession> of_session_;  // rows of the session that was read last
 };
 
 std::shared_ptr<const DeviceRows> DeviceRows::read(sqlite::Database& book, const std::vector<KernelVersion>& versions, const Filter& filter) {

@@ -107,7 +107,8 @@ INSERT INTO main.winner
   SELECT id, session_id, NULL, configuration_id, objective, median_us, ci_low_us, ci_high_us, gflops, gbps, energy_j, registers,
          shared_bytes, recorded_utc
   FROM book.winner AS one WHERE session_id IN (SELECT id FROM main.session)
-  AND id = (SELECT max(id) FROM book.winner WHERE session_id = one.session_id AND objective = one.objective) ORDER BY id;
+  AND id = (SELECT id FROM book.winner WHERE session_id = one.session_id AND objective = one.objective
+            ORDER BY recorded_utc DESC, id DESC LIMIT 1) ORDER BY id;
 INSERT INTO main.finalist
   SELECT winner_id, place, configuration_id, x'', median_us, ci_low_us, ci_high_us, in_tie_set, registers, shared_bytes, energy_j,
          sanitizer

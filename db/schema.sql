@@ -4,7 +4,8 @@
 --  * every table is STRICT; times, sizes and rates have their unit in the column name;
 --  * a hash is the 16 bytes of core's content_hash over canonical text, so that a row is found by one index probe and a
 --    kernel's parameters never become tables or columns;
---  * rows are only ever added; the columns of a session that change (its end, its wall time) are the one exception.
+--  * rows are only ever added; the columns of a session that change (its end, its wall time) are the one exception;
+--  * the newest of several rows is the one recorded last (recorded_utc, then id): books are merged, and ids then tell the order of merging.
 -- The connection settings (WAL, foreign keys, ...) are in sqlite.cc; application_id and user_version in migrations.cc.
 
 -- What ran the kernels. `key` is the identity (canonical JSON without limits); the columns repeat it for matching by part.

@@ -75,6 +75,10 @@ std::int64_t Database::query_integer(const char* sql) {
   return row.next() ? row.integer(0) : 0;
 }
 
+std::int64_t Database::last_insert_id() const { return sqlite3_last_insert_rowid(handle_); }
+
+std::int64_t Database::changed_rows() const { return sqlite3_changes64(handle_); }
+
 bool Database::read_only() const { return sqlite3_db_readonly(handle_, "main") == 1; }
 
 void Database::fail(int code) const {
@@ -158,6 +162,23 @@ void Statement::bind_real(int index, double value) {
   }
 }
 
+Statement::Run Statement::run_cells(std::span<const Cell> cells) {
+  int index = 0;
+  for (const Cell& cell : cells) {
+    ++index;
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
+            bind(index, std::nullopt);
+          } else {
+            bind(index, value);
+          }
+        },
+        cell);
+  }
+  return Run(*this);
+}
+
 Statement::Run::~Run() {
   sqlite3_reset(statement_.handle_);
   sqlite3_clear_bindings(statement_.handle_);
@@ -190,6 +211,21 @@ std::string_view Statement::Run::text_view(int column) const {
   const void* const data = sqlite3_column_blob(statement_.handle_, column);
   const int size = sqlite3_column_bytes(statement_.handle_, column);
   return data == nullptr ? std::string_view() : std::string_view(static_cast<const char*>(data), static_cast<std::size_t>(size));
+}
+
+Cell Statement::Run::cell(int column) const {
+  switch (sqlite3_column_type(statement_.handle_, column)) {
+    case SQLITE_INTEGER:
+      return integer(column);
+    case SQLITE_FLOAT:
+      return real(column);
+    case SQLITE_TEXT:
+      return text_view(column);
+    case SQLITE_BLOB:
+      return Blob{text_view(column)};
+    default:
+      return std::monostate{};
+  }
 }
 
 std::optional<std::int64_t> Statement::Run::optional_integer(int column) const {

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "core/error.h"
 
@@ -52,6 +54,8 @@ class Database {
   void execute(const char* sql);
   // The first column of the first row as an integer; 0 if there is no row.
   std::int64_t query_integer(const char* sql);
+  std::int64_t last_insert_id() const;  // of the last INSERT into a table with row ids
+  std::int64_t changed_rows() const;    // by the last INSERT, UPDATE or DELETE
   bool read_only() const;
   sqlite3* handle() const { return handle_; }
   const std::string& name() const { return name_; }
@@ -69,6 +73,9 @@ class Database {
 struct Blob {
   std::string_view bytes;
 };
+
+// A value of any column, for rows that are copied as they are: NULL, a number, text or bytes.
+using Cell = std::variant<std::monostate, std::int64_t, double, std::string_view, Blob>;
 
 // A prepared statement. The Database must outlive it.
 class Statement {
@@ -94,6 +101,7 @@ class Statement {
     std::string_view text_view(int column) const;  // the same, until the next call of next()
     std::optional<std::int64_t> optional_integer(int column) const;
     std::optional<double> optional_real(int column) const;
+    Cell cell(int column) const;  // text and bytes until the next call of next()
 
    private:
     Statement& statement_;
@@ -106,6 +114,8 @@ class Statement {
     (bind(++index, values), ...);
     return Run(*this);
   }
+  // The same with as many values as there are cells.
+  Run run_cells(std::span<const Cell> cells);
   // Runs to the end, ignoring rows.
   template <class... Values>
   void execute(const Values&... values) {

@@ -98,13 +98,14 @@ Store::Impl::Impl(const std::filesystem::path& book_path)
       find_session_id(database, "SELECT id FROM session WHERE uid = ?"),
       // The two newest, because a failure that deserves a retry is an answer only when it happened twice.
       find_trial(database,
-                 fmt::format("SELECT {} FROM trial WHERE key = ? AND reused = 0 ORDER BY id DESC LIMIT 2", kTrialColumns)),
+                 fmt::format("SELECT {} FROM trial WHERE key = ? AND reused = 0 ORDER BY recorded_utc DESC, id DESC LIMIT 2", kTrialColumns)),
       insert_trial(database,
                    fmt::format("INSERT INTO trial (key, session_id, configuration_id, environment_id, recorded_utc, {}) "
                                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
                                "?, ?, ?, ?, ?, ?, ?, ?, ?)",
                                kTrialColumns)),
-      has_proposal(database, "SELECT 1 FROM trial WHERE session_id = ? AND proposal = ? AND configuration_id = ? LIMIT 1") {}
+      has_proposal(database, "SELECT 1 FROM trial WHERE session_id = ? AND proposal = ? AND configuration_id = ? LIMIT 1"),
+      last_of_proposal(database, "SELECT max(recorded_utc) FROM trial WHERE session_id = ? AND proposal = ?") {}
 
 Store::Store(const std::filesystem::path& path) : impl_(std::make_unique<Impl>(path)) {}
 Store::~Store() = default;

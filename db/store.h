@@ -124,8 +124,9 @@ class Store {
   const std::filesystem::path& path() const;
 
   // Begins the session, or takes up the unfinished one of equal identity. A finished one of equal identity is returned as it
-  // is (finished = true) unless `remeasure`.
-  SessionRecord open_session(const TrialContext& context, const SessionRecord& proposed, bool remeasure);
+  // is (finished = true) unless `remeasure`; then, too, if it is the newest and finished since `answer_since_utc` (ISO 8601; "": never).
+  SessionRecord open_session(const TrialContext& context, const SessionRecord& proposed, bool remeasure,
+                             const std::string& answer_since_utc = "");
   // The newest session of equal identity, if any; changes nothing.
   std::optional<SessionRecord> find_session(const TrialContext& context, const nlohmann::json& identity) const;
   void finish_session(const std::string& session_id, double wall_seconds);
@@ -148,6 +149,10 @@ class Store {
   std::optional<WinnerRecord> standing_winner(const TrialContext& context, const Problem& problem,
                                               const std::string& objective = "time") const;
 
+  // The newest finished winner for this kernel's name (of any hash), device, method and problem, of other sessions than these.
+  std::optional<WinnerRecord> previous_winner(const TrialContext& context, const Problem& problem, const std::string& objective,
+                                              const std::vector<std::string>& other_than) const;
+
   // The last winner of each problem and device that finished sessions of a kernel of this name hold, whatever its hash; the newest
   // first, at most `limit`.
   struct KernelWinner {
@@ -155,7 +160,13 @@ class Store {
     std::string device_key;
     Configuration configuration;
   };
-  std::vector<KernelWinner> kernel_winners(const std::string& kernel, const std::string& objective, std::int64_t limit = 1000) const;
+  // Limits the winners of other devices than this one to those that stood before a time (ISO 8601, UTC).
+  struct OtherDevices {
+    std::string than_device_key;
+    std::string before_utc;
+  };
+  std::vector<KernelWinner> kernel_winners(const std::string& kernel, const std::string& objective,
+                                           const std::optional<OtherDevices>& others = {}, std::int64_t limit = 1000) const;
   void record_baseline(const std::string& session_id, const BaselineRecord& baseline);
   std::optional<BaselineRecord> session_baseline(const std::string& session_id) const;  // the newest
 

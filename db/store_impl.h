@@ -68,6 +68,7 @@ struct Store::Impl {
   sqlite::Statement find_trial;
   sqlite::Statement insert_trial;
   sqlite::Statement has_proposal;
+  sqlite::Statement last_of_proposal;
 };
 
 }  // namespace tunebook

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <map>
@@ -27,16 +28,17 @@ Outcome read_outcome(const std::string& name) {
   return *outcome;
 }
 
+// The newest row is the one that was recorded last: of rows that came from different books, ids tell the order of merging.
 // One row per proposal of a session: the newest, since an earlier one was tried again.
 constexpr const char* kNewestOfProposal =
-    "trial.id = (SELECT max(id) FROM trial AS other WHERE other.session_id = trial.session_id "
-    "AND other.proposal = trial.proposal AND other.configuration_id = trial.configuration_id)";
+    "trial.id = (SELECT id FROM trial AS other WHERE other.session_id = trial.session_id "
+    "AND other.proposal = trial.proposal AND other.configuration_id = trial.configuration_id ORDER BY recorded_utc DESC, id DESC LIMIT 1)";
 
 std::vector<Ceiling> read_ceilings(sqlite::Database& database, const Device& device) {
   sqlite::Statement select(database,
                            "SELECT what, bytes, method, rate, rate_low, rate_high FROM ceiling WHERE id IN "
-                           "(SELECT max(ceiling.id) FROM ceiling JOIN device ON device.id = device_id WHERE key = ? "
-                           "GROUP BY what, bytes, method) ORDER BY what, method, bytes");
+                           "(SELECT id FROM (SELECT ceiling.id, max(recorded_utc) FROM ceiling JOIN device ON device.id = device_id "
+                           "WHERE key = ? GROUP BY what, bytes, method)) ORDER BY what, method, bytes");
   std::vector<Ceiling> ceilings;
   sqlite::Statement::Run row = select.run(device.key());
   while (row.next()) {
@@ -182,7 +184,7 @@ WinnerRecord Store::Impl::read_winner(std::int64_t winner_row, const std::vector
 std::optional<SessionRecord> Store::find_session(const TrialContext& context, const nlohmann::json& identity) const {
   const Hash hash = session_identity(context, to_book_text(identity));
   return impl_->read([&]() -> std::optional<SessionRecord> {
-    sqlite::Statement select(impl_->database, "SELECT id FROM session WHERE identity_hash = ? ORDER BY id DESC LIMIT 1");
+    sqlite::Statement select(impl_->database, "SELECT id FROM session WHERE identity_hash = ? ORDER BY started_utc DESC, id DESC LIMIT 1");
     sqlite::Statement::Run row = select.run(as_blob(hash));
     return row.next() ? std::optional(impl_->read_session(row.integer(0))) : std::nullopt;
   });
@@ -256,9 +258,9 @@ std::vector<std::pair<Outcome, std::int64_t>> Store::session_outcomes(const std:
 
 std::optional<WinnerRecord> Store::session_winner(const std::string& session_id) const {
   return impl_->read([&]() -> std::optional<WinnerRecord> {
-    sqlite::Statement select(impl_->database, "SELECT max(id) FROM winner WHERE session_id = ?");
+    sqlite::Statement select(impl_->database, "SELECT id FROM winner WHERE session_id = ? ORDER BY recorded_utc DESC, id DESC LIMIT 1");
     sqlite::Statement::Run row = select.run(impl_->session_row(session_id));
-    if (!row.next() || row.is_null(0)) {
+    if (!row.next()) {
       return std::nullopt;
     }
     return impl_->read_winner(row.integer(0), impl_->parameter_order(session_id));
@@ -269,12 +271,12 @@ std::optional<WinnerRecord> Store::standing_winner(const TrialContext& context, 
                                                    const std::string& objective) const {
   return impl_->read([&]() -> std::optional<WinnerRecord> {
     sqlite::Statement select(impl_->database,
-                             "SELECT max(winner.id), session.uid FROM session JOIN kernel ON kernel.id = kernel_id "
+                             "SELECT winner.id, session.uid FROM session JOIN kernel ON kernel.id = kernel_id "
                              "JOIN device ON device.id = device_id JOIN problem ON problem.id = problem_id "
                              "JOIN winner ON winner.session_id = session.id "
                              "WHERE problem.hash = ? AND kernel.name = ? AND kernel.hash = ? AND device.key = ? AND method = ? "
                              "AND objective = ? AND finished_utc IS NOT NULL "
-                             "GROUP BY session.id ORDER BY finished_utc DESC, uid LIMIT 1");
+                             "ORDER BY finished_utc DESC, uid, recorded_utc DESC, winner.id DESC LIMIT 1");
     const Hash problem_hash = to_hash(content_hash(problem.canonical()));
     sqlite::Statement::Run row =
         select.run(as_blob(problem_hash), context.kernel, context.kernel_hash, context.device.key(), context.method, objective);
@@ -285,17 +287,38 @@ std::optional<WinnerRecord> Store::standing_winner(const TrialContext& context, 
   });
 }
 
-std::vector<Store::KernelWinner> Store::kernel_winners(const std::string& kernel, const std::string& objective, std::int64_t limit) const {
+std::optional<WinnerRecord> Store::previous_winner(const TrialContext& context, const Problem& problem, const std::string& objective,
+                                                   const std::vector<std::string>& other_than) const {
+  return impl_->read([&]() -> std::optional<WinnerRecord> {
+    sqlite::Statement select(impl_->database,
+                             "SELECT max(winner.id), session.uid FROM session JOIN kernel ON kernel.id = kernel_id "
+                             "JOIN device ON device.id = device_id JOIN problem ON problem.id = problem_id "
+                             "JOIN winner ON winner.session_id = session.id "
+                             "WHERE problem.hash = ? AND kernel.name = ? AND device.key = ? AND method = ? AND objective = ? "
+                             "AND finished_utc IS NOT NULL GROUP BY session.id ORDER BY finished_utc DESC, uid");
+    const Hash problem_hash = to_hash(content_hash(problem.canonical()));
+    sqlite::Statement::Run row = select.run(as_blob(problem_hash), context.kernel, context.device.key(), context.method, objective);
+    while (row.next()) {
+      if (std::find(other_than.begin(), other_than.end(), row.text(1)) != other_than.end()) continue;
+      return impl_->read_winner(row.integer(0), impl_->parameter_order(row.text(1)));
+    }
+    return std::nullopt;
+  });
+}
+
+std::vector<Store::KernelWinner> Store::kernel_winners(const std::string& kernel, const std::string& objective,
+                                                        const std::optional<OtherDevices>& others, std::int64_t limit) const {
   return impl_->read([&] {
     sqlite::Statement select(impl_->database,
-                             "SELECT problem.json, device.key, configuration.json, kernel.spec, max(winner.id) AS last FROM kernel "
+                             "SELECT problem.json, device.key, configuration.json, kernel.spec, max(recorded_utc) AS last FROM kernel "
                              "JOIN session ON session.kernel_id = kernel.id JOIN winner ON winner.session_id = session.id "
                              "JOIN device ON device.id = device_id JOIN problem ON problem.id = problem_id "
                              "JOIN configuration ON configuration.id = winner.configuration_id "
-                             "WHERE kernel.name = ? AND objective = ? AND finished_utc IS NOT NULL "
+                             "WHERE kernel.name = ? AND objective = ? AND finished_utc IS NOT NULL AND (NOT ? OR device.key = ? OR finished_utc < ?) "
                              "GROUP BY problem.id, device.id ORDER BY last DESC LIMIT ?");
     std::vector<KernelWinner> winners;
-    sqlite::Statement::Run row = select.run(kernel, objective, limit);
+    const OtherDevices limited = others.value_or(OtherDevices{});
+    sqlite::Statement::Run row = select.run(kernel, objective, others.has_value(), limited.than_device_key, limited.before_utc, limit);
     while (row.next()) {
       winners.push_back({read_values(row.text(0), declared_order_of_text(row.text(3), "problem"), "problem in the book"), row.text(1),
                          read_values(row.text(2), declared_order_of_text(row.text(3), "parameters"), "configuration in the book")});
@@ -308,7 +331,7 @@ std::optional<BaselineRecord> Store::session_baseline(const std::string& session
   return impl_->read([&]() -> std::optional<BaselineRecord> {
     sqlite::Statement select(impl_->database,
                              "SELECT operation, state, name, message, method, process_medians_us, median_us, ci_low_us, ci_high_us FROM baseline "
-                             "WHERE session_id = ? ORDER BY id DESC LIMIT 1");
+                             "WHERE session_id = ? ORDER BY recorded_utc DESC, id DESC LIMIT 1");
     sqlite::Statement::Run row = select.run(impl_->session_row(session_id));
     if (!row.next()) {
       return std::nullopt;
@@ -326,7 +349,7 @@ std::vector<ProfileRecord> Store::session_profiles(const std::string& session_id
   return impl_->read([&] {
     sqlite::Statement select(impl_->database,
                              "SELECT proposal, tool, json, profile.recorded_utc FROM profile JOIN trial ON trial.id = trial_id "
-                             "WHERE session_id = ? ORDER BY proposal, profile.id");
+                             "WHERE session_id = ? ORDER BY proposal, profile.recorded_utc, profile.id");
     std::vector<ProfileRecord> profiles;
     sqlite::Statement::Run row = select.run(impl_->session_row(session_id));
     while (row.next()) {

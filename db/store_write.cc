@@ -33,21 +33,30 @@ struct SessionRow {
 };
 
 // The session that answers or is taken up: a finished one answers, else the newest unfinished one goes on. With `remeasure`, only
-// an unfinished one newer than every finished one goes on.
-std::optional<SessionRow> session_to_take(sqlite::Database& database, const Hash& identity, bool remeasure) {
+// an unfinished one newer than every finished one goes on, and the newest one answers if it was finished since then.
+std::optional<SessionRow> session_to_take(sqlite::Database& database, const Hash& identity, bool remeasure, const std::string& since_utc) {
   sqlite::Statement select(database,
-                           "SELECT id, finished_utc IS NOT NULL AS finished FROM session WHERE identity_hash = ?1 "
-                           "ORDER BY CASE WHEN ?2 THEN 0 ELSE finished END DESC, id DESC LIMIT 1");
+                           "SELECT id, finished_utc IS NOT NULL AS finished, finished_utc FROM session WHERE identity_hash = ?1 "
+                           "ORDER BY CASE WHEN ?2 THEN 0 ELSE finished END DESC, started_utc DESC, id DESC LIMIT 1");
   sqlite::Statement::Run row = select.run(as_blob(identity), remeasure);
   if (!row.next()) {
     return std::nullopt;
   }
   const SessionRow found{row.integer(0), row.integer(1) != 0};
-  return found.finished && remeasure ? std::nullopt : std::optional(found);
+  const bool answers = !remeasure || (!since_utc.empty() && found.finished && row.text(2) >= since_utc);
+  return found.finished && !answers ? std::nullopt : std::optional(found);
 }
 
 void add_seconds(sqlite::Database& database, std::int64_t session, double wall_seconds) {
   sqlite::Statement(database, "UPDATE session SET wall_seconds = wall_seconds + ? WHERE id = ?").execute(wall_seconds, session);
+}
+
+// The text that `sql` gives for `id`; "" if it gives none.
+template <class Id>
+std::string text_of(sqlite::Database& database, const char* sql, const Id& id) {
+  sqlite::Statement select(database, sql);
+  sqlite::Statement::Run row = select.run(id);
+  return row.next() ? row.text(0) : std::string();
 }
 
 struct WinnerResources {
@@ -62,7 +71,7 @@ WinnerResources winner_resources(sqlite::Database& database, std::int64_t sessio
   WinnerResources resources;
   sqlite::Statement select(database,
                            "SELECT id, registers, shared_static_bytes, shared_dynamic_bytes FROM trial "
-                           "WHERE session_id = ? AND configuration_id = ? ORDER BY id DESC LIMIT 1");
+                           "WHERE session_id = ? AND configuration_id = ? ORDER BY recorded_utc DESC, id DESC LIMIT 1");
   sqlite::Statement::Run row = select.run(session, configuration);
   if (row.next()) {
     resources = {row.integer(0), row.optional_integer(1), shared_bytes(row.optional_integer(2), row.optional_integer(3))};
@@ -102,13 +111,14 @@ std::int64_t Store::Impl::session_row(const std::string& uid) {
   return session_ids.emplace(uid, row.integer(0)).first->second;
 }
 
-SessionRecord Store::open_session(const TrialContext& context, const SessionRecord& proposed, bool remeasure) {
+SessionRecord Store::open_session(const TrialContext& context, const SessionRecord& proposed, bool remeasure,
+                                  const std::string& answer_since_utc) {
   const std::string identity_text = to_book_text(proposed.identity);
   const Hash identity = session_identity(context, identity_text);
   return impl_->write([&] {
     // Interned in any case: a lookup gives presets and checks constraints by the specs of kernels that were only opened.
     const std::int64_t kernel = impl_->interner.kernel(context);
-    if (const auto taken = session_to_take(impl_->database, identity, remeasure)) {
+    if (const auto taken = session_to_take(impl_->database, identity, remeasure, answer_since_utc)) {
       return impl_->read_session(taken->id);
     }
     sqlite::Statement insert(impl_->database,
@@ -120,7 +130,9 @@ SessionRecord Store::open_session(const TrialContext& context, const SessionReco
         impl_->interner.problem(proposed.problem), impl_->interner.environment(context.environment), context.toolchain,
         context.method, proposed.strategy, std::bit_cast<std::int64_t>(proposed.seed), proposed.budget,
         to_book_text(nlohmann::json(proposed.where)), proposed.standing_winner,
-        proposed.started_utc.empty() ? now_utc() : proposed.started_utc);
+        proposed.started_utc.empty()
+            ? now_utc_after(text_of(impl_->database, "SELECT max(started_utc) FROM session WHERE identity_hash = ?", as_blob(identity)))
+            : proposed.started_utc);
     row.next();
     return impl_->read_session(row.integer(0));
   });
@@ -155,8 +167,14 @@ void Store::record_trial(const std::string& session_id, const TrialContext& cont
     if (trial.reused && impl_->has_proposal.run(session, trial.order, configuration).next()) {
       return 0;
     }
+    std::string last;
+    {
+      sqlite::Statement::Run row = impl_->last_of_proposal.run(session, trial.order);
+      row.next();
+      last = row.text(0);
+    }
     impl_->insert_trial.execute(
-        as_blob(key), session, configuration, impl_->interner.environment(context.environment), now_utc(), trial.order,
+        as_blob(key), session, configuration, impl_->interner.environment(context.environment), now_utc_after(last), trial.order,
         trial.origin, trial.reused, outcome_name(trial.outcome), trial.message, known(needs.registers),
         known(needs.shared_static_bytes), known(needs.shared_dynamic_bytes), known(needs.spill_load_bytes),
         known(needs.spill_store_bytes), known(needs.stack_bytes), known(needs.code_bytes), known(needs.max_threads_per_block),
@@ -191,7 +209,8 @@ void Store::record_winner(const TrialContext& context, const Problem& problem, c
                              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id");
     sqlite::Statement::Run row =
         insert.run(session, resources.trial, configuration, winner.objective, winner.median_us, winner.ci_low_us,
-                   winner.ci_high_us, winner.gflops, winner.gbps, winner.energy_j, resources.registers, resources.shared_bytes, now_utc());
+                   winner.ci_high_us, winner.gflops, winner.gbps, winner.energy_j, resources.registers, resources.shared_bytes,
+                   now_utc_after(text_of(database, "SELECT max(recorded_utc) FROM winner WHERE session_id = ?", session)));
     row.next();
     const std::int64_t winner_id = row.integer(0);
     sqlite::Statement insert_finalist(database,
@@ -212,11 +231,13 @@ void Store::record_winner(const TrialContext& context, const Problem& problem, c
 void Store::record_baseline(const std::string& session_id, const BaselineRecord& baseline) {
   const std::string medians = encode_doubles(baseline.process_medians_us);
   impl_->write([&] {
+    const std::int64_t session = impl_->session_row(session_id);
     sqlite::Statement(impl_->database,
                       "INSERT INTO baseline (session_id, operation, state, name, message, method, process_medians_us, median_us, ci_low_us, "
                       "ci_high_us, recorded_utc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .execute(impl_->session_row(session_id), baseline.operation, baseline_state_name(baseline.state), baseline.name, baseline.message,
-                 baseline.method, sqlite::Blob{medians}, baseline.median_us, baseline.ci_low_us, baseline.ci_high_us, now_utc());
+        .execute(session, baseline.operation, baseline_state_name(baseline.state), baseline.name, baseline.message,
+                 baseline.method, sqlite::Blob{medians}, baseline.median_us, baseline.ci_low_us, baseline.ci_high_us,
+                 now_utc_after(text_of(impl_->database, "SELECT max(recorded_utc) FROM baseline WHERE session_id = ?", session)));
     return 0;
   });
 }
@@ -225,7 +246,7 @@ void Store::record_profile(const std::string& session_id, const ProfileRecord& p
   impl_->write([&] {
     sqlite::Statement insert(impl_->database,
                              "INSERT INTO profile (trial_id, tool, json, recorded_utc) SELECT id, ?, ?, ? FROM trial "
-                             "WHERE session_id = ? AND proposal = ? ORDER BY id DESC LIMIT 1 RETURNING id");
+                             "WHERE session_id = ? AND proposal = ? ORDER BY recorded_utc DESC, id DESC LIMIT 1 RETURNING id");
     if (!insert.run(profile.tool, to_book_text(profile.metrics), now_utc(), impl_->session_row(session_id), profile.order).next()) {
       throw InputError(fmt::format("book {}: session {} has no trial {}", impl_->path.string(), session_id, profile.order));
     }
@@ -237,7 +258,8 @@ void Store::record_ceilings(const Device& device, const nlohmann::json& environm
   impl_->write([&] {
     const std::int64_t device_row = impl_->interner.device(device);
     const std::int64_t environment_row = impl_->interner.environment(environment);
-    const std::string now = now_utc();
+    const std::string now =
+        now_utc_after(text_of(impl_->database, "SELECT max(recorded_utc) FROM ceiling WHERE device_id = ?", device_row));
     sqlite::Statement insert(impl_->database,
                              "INSERT INTO ceiling (device_id, environment_id, what, bytes, method, rate, rate_low, rate_high, "
                              "recorded_utc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");

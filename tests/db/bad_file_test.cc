@@ -1,8 +1,4 @@
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <fstream>
-#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -32,50 +28,21 @@ void expect_contains(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" lacks \"" << part << "\"";
 }
 
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-// Runs `body` as a user who may not write what root owns, and returns its text; permissions do not bind root itself.
-std::string as_other_user(const std::function<std::string()>& body) {
-  constexpr unsigned kNobody = 65534;
-  int ends[2];
-  EXPECT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) {
-      _exit(1);
-    }
-    const std::string text = body();
-    _exit(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
-  }
-  close(ends[1]);
-  std::string text;
-  char buffer[512];
-  for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
-    text.append(buffer, static_cast<std::size_t>(got));
-  }
-  close(ends[0]);
-  waitpid(child, nullptr, 0);
-  return text;
-}
-
 TEST_F(BadFileTest, ATextFileIsNoBookAndStaysAsItIs) {
   for (const std::string& text : {std::string("hello\n"), std::string(5000, 'x')}) {
     std::ofstream(file()) << text;
     expect_contains(refusal(file()), "no SQLite database");
     expect_contains(error_of([&] { Lookup lookup(file().string()); }), "no SQLite database");
-    EXPECT_EQ(contents(file()), text);
+    EXPECT_EQ(file_bytes(file()), text);
   }
 }
 
 TEST_F(BadFileTest, AnotherProgramsDatabaseIsNoBookAndStaysAsItIs) {
   ASSERT_EQ(run_sql(file(), "CREATE TABLE bookmarks (url TEXT)"), "");
-  const std::string before = contents(file());
+  const std::string before = file_bytes(file());
   expect_contains(refusal(file()), "no Tunebook book");
   expect_contains(error_of([&] { Lookup lookup(file().string()); }), "no Tunebook book");
-  EXPECT_EQ(contents(file()), before);
+  EXPECT_EQ(file_bytes(file()), before);
 }
 
 TEST_F(BadFileTest, ANewerBookIsRefused) {

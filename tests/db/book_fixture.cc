@@ -1,9 +1,12 @@
 #include "book_fixture.h"
 
 #include <sqlite3.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 
 namespace tunebook::testing {
@@ -175,6 +178,34 @@ std::string query_text(const std::filesystem::path& path, const std::string& sql
   sqlite3_finalize(statement);
   sqlite3_close(database);
   return text;
+}
+
+std::string as_other_user(const std::function<std::string()>& body) {
+  constexpr unsigned kNobody = 65534;
+  int ends[2];
+  EXPECT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && (setgid(kNobody) != 0 || setuid(kNobody) != 0)) {
+      _exit(1);
+    }
+    const std::string text = body();
+    _exit(write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
+  }
+  close(ends[1]);
+  std::string text;
+  char buffer[512];
+  for (ssize_t got = 0; (got = read(ends[0], buffer, sizeof buffer)) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  return text;
+}
+
+std::string file_bytes(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 void BookTest::SetUp() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -31,6 +32,11 @@ std::string add_finished_session(Store& store, const TrialContext& context, cons
 std::string run_sql(const std::filesystem::path& path, const std::string& sql);
 // The first column of the first row, as text.
 std::string query_text(const std::filesystem::path& path, const std::string& sql);
+
+// Runs `body` as a user who may not write what root owns, and returns its text; permissions do not bind root itself.
+std::string as_other_user(const std::function<std::string()>& body);
+
+std::string file_bytes(const std::filesystem::path& path);
 
 // What `body` throws, as text; "" if nothing.
 template <class Body>

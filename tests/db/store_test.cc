@@ -506,5 +506,43 @@ TEST_F(StoreTest, TheNewestBaselineOfASessionCounts) {
   EXPECT_NE(error_of([&] { store.record_baseline("no such session", baseline); }), "");
 }
 
+// What is recorded later is the newest, also if the clock was a day ahead before.
+TEST_F(StoreTest, TheOrderOfRecordingHoldsThoughTheClockIsSetBack) {
+  constexpr const char* kTomorrow = "2999-12-31T23:59:59.999999Z";
+  const TrialContext context = some_context();
+  std::string session;
+  {
+    Store store(file());
+    const SessionRecord opened = store.open_session(context, some_session(), false);
+    session = opened.id;
+    store.record_trial(session, context, opened.problem, failed_trial(0, tile(16), Outcome::worker_lost));
+    store.record_winner(context, opened.problem, some_winner(session, tile(16), 10));
+    store.record_baseline(session, {"gemm", BaselineState::failed, "", "", "cold/1", {}, {}, {}, {}});
+    store.record_ceilings(context.device, context.environment, {{"copy", 1, "cold/1", 1, 1, 1}});
+    store.finish_session(session, 1);
+  }
+  for (const char* const table : {"trial", "winner", "baseline", "ceiling"}) {
+    // Winners may not be changed.
+    ASSERT_EQ(run_sql(file(), std::string("DROP TRIGGER IF EXISTS winner_no_update; UPDATE ") + table + " SET recorded_utc = '" + kTomorrow + "'"), "");
+  }
+  ASSERT_EQ(run_sql(file(), std::string("UPDATE session SET started_utc = '") + kTomorrow + "'"), "");
+  Store store(file());
+  const Problem problem = matmul_problem(64, 64, 64);
+  store.record_trial(session, context, problem, timed_trial(0, tile(16), 5));
+  store.record_winner(context, problem, some_winner(session, tile(32), 20));
+  store.record_baseline(session, {"gemm", BaselineState::ok, "", "", "cold/1", {}, {}, {}, {}});
+  store.record_ceilings(context.device, context.environment, {{"copy", 1, "cold/1", 2, 2, 2}});
+  EXPECT_EQ(store.session_trials(session).at(0).median_us, 5);
+  EXPECT_EQ(store.find_trial(context, problem, tile(16))->median_us, 5);
+  EXPECT_EQ(store.session_winner(session)->configuration, tile(32));
+  EXPECT_EQ(store.session_baseline(session)->state, BaselineState::ok);
+  EXPECT_EQ(store.ceilings(context.device).at(0).rate, 2);
+  // A session that measures again is the one that is resumed.
+  const SessionRecord again = store.open_session(context, some_session(), true);
+  EXPECT_NE(again.id, session);
+  EXPECT_EQ(store.open_session(context, some_session(), true).id, again.id);
+  EXPECT_EQ(query_text(file(), "SELECT max(recorded_utc) FROM trial"), "3000-01-01T00:00:00.000000Z");
+}
+
 }  // namespace
 }  // namespace tunebook::testing
