@@ -13,6 +13,14 @@ class Auto final : public LearningStrategy {
         surrogate_(make_surrogate(space, seed, surrogate)), genetic_(make_genetic(space, seed, genetic)) {}
 
   std::optional<double> expected_improvement() const override { return surrogate_->expected_improvement(); }
+  void use_foresight() override { surrogate_->use_foresight(); }
+  std::vector<std::uint64_t> prospects() const override { return surrogate_->prospects(); }
+  void foresee(std::uint64_t index, const Foresight& foresight) override {
+    surrogate_->foresee(index, foresight);
+    if (foresight.outcome == Outcome::ok || taken(index)) return;
+    genetic_->tell(index, {foresight.outcome, std::nullopt});
+    exclude(index);
+  }
 
  private:
   std::optional<std::uint64_t> propose() override {
@@ -22,6 +30,10 @@ class Auto final : public LearningStrategy {
       Strategy& own = surrogate ? *surrogate_ : *genetic_;
       const std::vector<std::uint64_t> asked = own.ask(1);
       if (asked.empty()) {
+        if (surrogate && !own.prospects().empty()) {
+          if (turns) --turn_;  // it still is the surrogate's
+          return std::nullopt;
+        }
         if (!turns) break;
         continue;
       }

@@ -9,8 +9,8 @@ namespace tunebook {
 
 // Differential evolution, best/1/bin (Storn & Price 1997), on value indices, rounded and repaired.
 struct DifferentialEvolutionSettings {
-  double population = 20;
-  double factor = 0.7;      // of the difference
+  double population = 30;
+  double factor = 0.9;      // of the difference
   double crossover = 0.6;   // probability of each parameter to come from the mutant
   double untold = 16;       // proposals in flight at most
 

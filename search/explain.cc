@@ -92,22 +92,43 @@ std::vector<std::pair<std::string, std::vector<Value>>> find_unused_values(const
   return result;
 }
 
-}  // namespace
-
-SpaceExplanation explain(const SearchSpace& space) {
-  const SpaceDefinition& definition = space.definition();
+std::vector<SpaceExplanation::ConstraintEffect> effects(const SpaceDefinition& definition, bool listed) {
   const KeyLayout layout(definition.parameters);
-  SpaceExplanation explanation;
+  std::vector<SpaceExplanation::ConstraintEffect> result;
   for (std::size_t c = 0; c < definition.constraints.size(); ++c) {
     AloneEffect alone(definition, definition.constraints[c]);
     SpaceExplanation::ConstraintEffect effect;
     effect.text = definition.constraints[c].text();
     effect.exact = alone.exact();
     effect.alone = alone.removed_share();
-    if (!space.listed()) effect.valid_without = SpaceBuilder(definition, layout, c).count(kMaxSteps);
-    explanation.constraints.push_back(std::move(effect));
+    if (!listed) effect.valid_without = SpaceBuilder(definition, layout, c).count(kMaxSteps);
+    result.push_back(std::move(effect));
   }
+  return result;
+}
+
+}  // namespace
+
+SpaceExplanation explain(const SearchSpace& space) {
+  SpaceExplanation explanation;
+  explanation.constraints = effects(space.definition(), space.listed());
   explanation.unused_values = find_unused_values(space);
+  return explanation;
+}
+
+SpaceExplanation explain(const SpaceDefinition& definition) {
+  SpaceExplanation explanation;
+  explanation.constraints = effects(definition, false);
+  const KeyLayout layout(definition.parameters);
+  const SpaceBuilder builder(definition, layout);
+  for (std::size_t i = 0; i < definition.parameters.size(); ++i) {
+    const std::vector<std::uint16_t>& possible = builder.possible_values(i);
+    std::vector<Value> values;
+    for (std::size_t v = 0; v < definition.parameters[i].values.size(); ++v) {
+      if (!std::binary_search(possible.begin(), possible.end(), v)) values.push_back(definition.parameters[i].values[v]);
+    }
+    if (!values.empty()) explanation.unused_values.emplace_back(definition.parameters[i].name, std::move(values));
+  }
   return explanation;
 }
 

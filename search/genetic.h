@@ -10,8 +10,8 @@ namespace tunebook {
 // A genetic algorithm whose best individual climbs to a local optimum after each generation.
 struct GeneticSettings {
   double population = 20;
-  double selection = 2.5;   // parents: population times a Beta(1, selection) variate, the best first
-  double mutation = 0.2;    // probability that a child changes one parameter more
+  double selection = 4;     // parents: population times a Beta(1, selection) variate, the best first
+  double mutation = 0.4;    // probability that a child changes one parameter more
   double climb = 1;         // 0: no hill climbing
   double untold = 16;       // proposals in flight at most
 

@@ -9,7 +9,7 @@ namespace tunebook {
 
 // Iterated local search: climbs, then kicks the best found and climbs again; starts anew when that brings nothing for a while.
 struct LocalSearchSettings {
-  double samples = 10;   // random configurations, of which the best is where the first climb starts
+  double samples = 20;   // random configurations, of which the best is where the first climb starts
   double kick = 2;       // parameters that a kick changes
   double barren = 6;     // kicks without improvement before it starts from a random configuration
   double untold = 16;    // proposals in flight at most

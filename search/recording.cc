@@ -193,7 +193,15 @@ class RowParser {
     time_column_ = column("time_ms");
     status_column_ = column("status");
     if (const auto found = columns.find("cost_ms"); found != columns.end()) cost_column_ = found->second;
+    for (const auto& [name, member] : kResourceColumns) {
+      const auto found = columns.find(std::string(name));
+      const auto is_parameter = [&](const Parameter& parameter) { return parameter.name == name; };
+      if (found == columns.end() || std::any_of(parameters.begin(), parameters.end(), is_parameter)) continue;
+      resource_columns_.emplace_back(found->second, member);
+    }
   }
+
+  bool has_resources() const { return !resource_columns_.empty(); }
 
   // Appends the value indices to `rows`.
   Recording::Entry parse(const std::vector<std::string>& fields, std::vector<std::uint16_t>& rows) const {
@@ -226,6 +234,9 @@ class RowParser {
       entry.time_us = *time_ms * 1e3;
     }
     if (cost_column_) entry.cost_s = number(fields[*cost_column_], "cost_ms").value_or(0) * 1e-3;
+    for (const auto& [column, member] : resource_columns_) {
+      if (!fields[column].empty()) entry.resources.*member = amount(fields[column]);
+    }
     return entry;
   }
 
@@ -242,6 +253,28 @@ class RowParser {
     return value;
   }
 
+  std::int64_t amount(const std::string& text) const {
+    constexpr std::int64_t kMost = std::int64_t{1} << 40;  // sums of several stay far from overflowing
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < 0 || value > kMost) {
+      reader_.fail(fmt::format("resource \"{}\": expected an integer, not negative, or nothing", text));
+    }
+    return value;
+  }
+
+  static constexpr std::array<std::pair<std::string_view, std::int64_t Resources::*>, 9> kResourceColumns = {{
+      {"registers", &Resources::registers},
+      {"shared_static_bytes", &Resources::shared_static_bytes},
+      {"shared_dynamic_bytes", &Resources::shared_dynamic_bytes},
+      {"spill_load_bytes", &Resources::spill_load_bytes},
+      {"spill_store_bytes", &Resources::spill_store_bytes},
+      {"stack_bytes", &Resources::stack_bytes},
+      {"code_bytes", &Resources::code_bytes},
+      {"max_threads_per_block", &Resources::max_threads_per_block},
+      {"blocks_per_sm", &Resources::blocks_per_sm},
+  }};
+
   const std::vector<Parameter>& parameters_;
   const CsvReader& reader_;
   std::size_t width_ = 0;
@@ -250,6 +283,7 @@ class RowParser {
   std::size_t time_column_ = 0;
   std::size_t status_column_ = 0;
   std::optional<std::size_t> cost_column_;
+  std::vector<std::pair<std::size_t, std::int64_t Resources::*>> resource_columns_;
 };
 
 template <typename T>
@@ -272,6 +306,11 @@ bool accepts(const SpaceDefinition& definition, const std::vector<Expression>& c
 }
 
 }  // namespace
+
+Foresight Recording::Entry::foresight() const {
+  const bool ends = outcome == Outcome::no_resources || outcome == Outcome::compile_error || outcome == Outcome::compile_timeout;
+  return {ends ? outcome : Outcome::ok, resources};
+}
 
 Recording Recording::load(const fs::path& path) {
   if (const std::optional<ForeignRecording> foreign = foreign_at(path)) {
@@ -311,6 +350,7 @@ void Recording::read_rows(const fs::path& path) {
   std::vector<Entry> entries;
   while (reader.next(fields)) entries.push_back(parser.parse(fields, rows));
   if (entries.empty()) throw InputError(fmt::format("{}: no configurations after the header", path.string()));
+  if (parser.has_resources()) resources_.resize(1);  // there are some: set_rows() keeps them
   set_rows(rows, entries);
 }
 
@@ -353,6 +393,7 @@ void Recording::set_rows(const std::vector<std::uint16_t>& rows, const std::vect
   times_us_.assign(rows_->size(), kNoTime);
   costs_s_.assign(rows_->size(), 0);
   outcomes_.assign(rows_->size(), kUnset);
+  if (has_resources()) resources_.assign(rows_->size(), Resources{});
   const std::size_t width = definition_.parameters.size();
   for (std::size_t n = 0; n < entries.size(); ++n) {
     const std::uint64_t index = rows_->find(std::span<const std::uint16_t>(rows).subspan(n * width, width)).value();
@@ -360,9 +401,11 @@ void Recording::set_rows(const std::vector<std::uint16_t>& rows, const std::vect
     outcomes_[index] = static_cast<std::uint8_t>(entries[n].outcome);
     times_us_[index] = entries[n].time_us.value_or(kNoTime);
     costs_s_[index] = static_cast<float>(entries[n].cost_s);
+    if (has_resources()) resources_[index] = entries[n].resources;
   }
   hash_ = HashBuilder().add(hash_).add(bytes_of(rows)).add(bytes_of(times_us_)).add(bytes_of(costs_s_))
               .add(bytes_of(outcomes_)).hex();
+  if (has_resources()) hash_ = HashBuilder().add(hash_).add(bytes_of(resources_)).hex();
 }
 
 void Recording::adopt_constraints(const std::optional<std::vector<std::string>>& texts) {
@@ -423,6 +466,7 @@ Recording::Entry Recording::entry(std::uint64_t index) const {
   entry.outcome = static_cast<Outcome>(outcomes_.at(i));
   if (!std::isnan(times_us_[i])) entry.time_us = times_us_[i];
   entry.cost_s = static_cast<double>(costs_s_[i]);
+  if (has_resources()) entry.resources = resources_[i];
   return entry;
 }
 

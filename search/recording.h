@@ -11,6 +11,7 @@
 #include "core/outcome.h"
 #include "core/problem.h"
 #include "search/space.h"
+#include "search/strategy.h"
 
 namespace tunebook {
 
@@ -23,8 +24,8 @@ struct ForeignRecording;
 // integer or a list of integers: d0, d1, ...; an object: names with integers or texts), "parameters" {NAME: [VALUES]},
 // "constraints" (a list of expressions, or null). Other keys are ignored.
 // NAME.csv or NAME.csv.gz has a header line and a line per configuration: the parameters in any order, `time_ms` (empty where there
-// is no time), `status`, and optionally `cost_ms` (what trying it cost, compiling and verifying included). Other columns are
-// ignored.
+// is no time), `status`, and optionally `cost_ms` (what trying it cost, compiling and verifying included) and static resources, integers
+// or empty, under the names of Resources (`registers`, `spill_load_bytes`, ...). Other columns are ignored.
 class Recording {
  public:
   // `path` is NAME.json, NAME.csv, NAME.csv.gz or their common stem; both files are needed. Or it is a Kernel Tuner cache, T4 or KTT
@@ -36,6 +37,9 @@ class Recording {
     Outcome outcome = Outcome::ok;
     std::optional<double> time_us;  // when has_time(outcome)
     double cost_s = 0;              // 0 where it was not recorded
+    Resources resources;            // as far as they were recorded
+    // What compiling it would have told.
+    Foresight foresight() const;
   };
 
   const std::string& name() const { return name_; }  // the files' stem
@@ -55,6 +59,7 @@ class Recording {
 
   // Recorded configurations, repeated ones once.
   std::uint64_t size() const { return rows_->size(); }
+  bool has_resources() const { return !resources_.empty(); }
   // All recorded configurations; entry(i) belongs to its row i.
   const SearchSpace& rows() const { return *rows_; }
   Entry entry(std::uint64_t index) const;
@@ -85,6 +90,7 @@ class Recording {
   std::vector<double> times_us_;  // NaN where there is none
   std::vector<float> costs_s_;
   std::vector<std::uint8_t> outcomes_;
+  std::vector<Resources> resources_;  // empty if none were recorded
 };
 
 }  // namespace tunebook

@@ -59,6 +59,7 @@ ScoredSpace::ScoredSpace(const Recording& recording) : name_(recording.name()), 
     outcomes_.push_back(entry.outcome);
     times.push_back(entry.time_us);
     if (entry.time_us) values_.push_back(*entry.time_us);
+    if (recording.has_resources()) foresights_.push_back(entry.foresight());
   }
   if (values_.empty()) throw InputError(fmt::format("{}: no configuration has a time: nothing to find", name_));
   std::sort(values_.begin(), values_.end());
@@ -101,16 +102,23 @@ Observation ScoredSpace::observe(std::uint64_t index) const {
   return observation;
 }
 
-Trajectory run_strategy(Strategy& strategy, const ScoredSpace& space, std::uint64_t evaluations, std::size_t in_flight) {
+Trajectory run_strategy(Strategy& strategy, const ScoredSpace& space, std::uint64_t evaluations, std::size_t in_flight, bool foresight) {
   Trajectory run;
   std::uint64_t best = space.timed();
   std::deque<std::uint64_t> untold;
   std::unordered_set<std::uint64_t> proposed;
   const auto start = std::chrono::steady_clock::now();
+  if (foresight && space.has_resources()) strategy.use_foresight();
   while (run.evaluations < evaluations && best > 0) {
     while (untold.size() < in_flight && proposed.size() < evaluations) {
       const std::vector<std::uint64_t> asked = strategy.ask(1);
-      if (asked.empty()) break;
+      if (asked.empty()) {
+        const std::vector<std::uint64_t> prospects = strategy.prospects();
+        if (prospects.empty()) break;
+        for (const std::uint64_t index : prospects) strategy.foresee(index, space.foresee(index));
+        run.foreseen += prospects.size();
+        continue;
+      }
       for (const std::uint64_t index : asked) {
         if (!proposed.insert(index).second) throw std::logic_error("the strategy proposed a configuration twice");
         untold.push_back(index);
@@ -186,7 +194,9 @@ StrategyScore score_strategy(const std::string& strategy, const ScoredSpace& spa
   std::vector<double> evaluations;
   double seconds = 0;
   double proposals = 0;
+  double foreseen = 0;
   for (const Trajectory& run : runs) {
+    foreseen += static_cast<double>(run.foreseen);
     double reached = kNever;
     for (const Trajectory::Step& step : run.steps) {
       if (space.value(step.rank) > 1.05 * space.optimum()) continue;
@@ -212,6 +222,7 @@ StrategyScore score_strategy(const std::string& strategy, const ScoredSpace& spa
     const auto rank = static_cast<std::uint64_t>(std::llround(ranks / static_cast<double>(runs.size())));
     score.curve.emplace_back(k, space.value(rank) / space.optimum());
   }
+  score.foreseen_per_proposal = proposals > 0 ? foreseen / proposals : 0;
   score.milliseconds_per_proposal = proposals > 0 ? 1e3 * seconds / proposals : 0;
   return score;
 }

@@ -36,6 +36,9 @@ class ScoredSpace {
   std::uint64_t rank(std::uint64_t index) const { return ranks_[static_cast<std::size_t>(index)]; }
   // What the strategy is told.
   Observation observe(std::uint64_t index) const;
+  // What a compiler would say of it. Only where resources were recorded.
+  bool has_resources() const { return !foresights_.empty(); }
+  const Foresight& foresee(std::uint64_t index) const { return foresights_[static_cast<std::size_t>(index)]; }
 
  private:
   std::uint64_t evaluations_to(double fraction) const;
@@ -45,6 +48,7 @@ class ScoredSpace {
   std::vector<double> values_;         // times in us, ascending
   std::vector<std::uint32_t> ranks_;   // of each configuration
   std::vector<Outcome> outcomes_;
+  std::vector<Foresight> foresights_;  // empty if no resources were recorded
   double median_ = 0;
   std::uint64_t start_ = 1;
   std::uint64_t budget_ = 1;
@@ -58,11 +62,13 @@ struct Trajectory {
   };
   std::vector<Step> steps;
   std::uint64_t evaluations = 0;   // made; fewer than asked for if the optimum was found or the space was exhausted
+  std::uint64_t foreseen = 0;      // configurations that were compiled ahead, whether evaluated or not
   double seconds = 0;              // that the strategy itself took
 };
 // Runs until `evaluations` were told, with `in_flight` proposals not yet told at any time (as far as the strategy allows), or until
-// the optimum was found. Throws std::logic_error if the strategy proposes an index twice, or nothing although it is not exhausted.
-Trajectory run_strategy(Strategy& strategy, const ScoredSpace& space, std::uint64_t evaluations, std::size_t in_flight);
+// the optimum was found. With `foresight` and where resources were recorded, the strategy may ask for those. Throws std::logic_error if
+// the strategy proposes an index twice, or nothing although it is not exhausted.
+Trajectory run_strategy(Strategy& strategy, const ScoredSpace& space, std::uint64_t evaluations, std::size_t in_flight, bool foresight = true);
 
 struct Estimate {
   double value = 0;
@@ -81,6 +87,7 @@ struct StrategyScore {
   std::uint64_t horizon = 0;                           // evaluations that were made at most
   std::vector<std::pair<std::uint64_t, Estimate>> best_over_optimum;  // after 50, 100, 200, 500 evaluations
   double milliseconds_per_proposal = 0;
+  double foreseen_per_proposal = 0;                    // configurations compiled ahead
   // Mean-rank curve: best time over the optimum after so many evaluations, at some 60 evaluations up to the horizon.
   std::vector<std::pair<std::uint64_t, double>> curve;
 };

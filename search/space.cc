@@ -60,6 +60,10 @@ SpaceDefinition space_definition(const KernelSpec& spec, const Problem& problem,
   return definition;
 }
 
+bool SpaceSize::fits() const {
+  return count <= static_cast<double>(SearchSpace::kMaxSize) && largest_group <= static_cast<double>(SearchSpace::kMaxGroup);
+}
+
 SearchSpace::SearchSpace(SpaceDefinition definition) : definition_(std::move(definition)), layout_(definition_.parameters) {
   if (definition_.slots.size() != definition_.parameters.size()) {
     throw std::logic_error("SearchSpace: one slot per parameter is needed");
@@ -138,11 +142,11 @@ SearchSpace SearchSpace::from_rows(SpaceDefinition definition, std::span<const s
   return space;
 }
 
-std::string SearchSpace::cartesian_size_text() const { return decimal_product(definition_.parameters); }
+std::string SpaceDefinition::cartesian_size_text() const { return decimal_product(parameters); }
 
-double SearchSpace::cartesian_size() const {
+double SpaceDefinition::cartesian_size() const {
   double product = 1;
-  for (const Parameter& parameter : definition_.parameters) product *= static_cast<double>(parameter.values.size());
+  for (const Parameter& parameter : parameters) product *= static_cast<double>(parameter.values.size());
   return product;
 }
 

@@ -25,7 +25,10 @@ constexpr std::uint64_t kSelectivitySeed = 0x7475'6e65'626f'6f6b;
 constexpr std::uint64_t kCountFirst = std::uint64_t{1} << 24;
 
 // Keys of one component: 1.6 GB. Configurations of several components are not limited by it.
-constexpr std::uint64_t kMaxKeys = 200'000'000;
+constexpr std::uint64_t kMaxKeys = SearchSpace::kMaxGroup;
+
+// Random descents for an estimate: a second or two at worst.
+constexpr int kDescents = 20'000;
 
 // Cost of a search step that evaluates nothing, in evaluations.
 constexpr double kStepCost = 0.1;
@@ -36,9 +39,27 @@ std::uint64_t multiply(std::uint64_t x, std::uint64_t y) {
   return __builtin_mul_overflow(x, y, &product) ? std::numeric_limits<std::uint64_t>::max() : product;
 }
 
-std::uint64_t add(std::uint64_t x, std::uint64_t y) {
-  std::uint64_t sum = 0;
-  return __builtin_add_overflow(x, y, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
+// Insertion moves, as long as they lower the cost.
+template <typename Cost>
+void improve_order(std::vector<std::size_t>& order, const Cost& cost_of) {
+  double best = cost_of(order);
+  for (bool improved = true; improved;) {
+    improved = false;
+    for (std::size_t from = 0; from < order.size(); ++from) {
+      for (std::size_t to = 0; to < order.size(); ++to) {
+        if (to == from) continue;
+        std::vector<std::size_t> candidate = order;
+        candidate.erase(candidate.begin() + static_cast<std::ptrdiff_t>(from));
+        candidate.insert(candidate.begin() + static_cast<std::ptrdiff_t>(to), order[from]);
+        const double cost = cost_of(candidate);
+        if (cost < best * (1 - 1e-9)) {
+          best = cost;
+          order = std::move(candidate);
+          improved = true;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -192,7 +213,7 @@ void SpaceBuilder::estimate_selectivity(Check& check) {
   check.selectivity = std::max(passed, 1) / static_cast<double>(kSelectivitySamples);
 }
 
-// Insertion moves from the declared order, as long as they lower the estimated number of evaluations.
+// From the declared order, by the estimated number of evaluations.
 std::vector<std::size_t> SpaceBuilder::search_order(const Component& component) const {
   std::vector<std::size_t> order = component.parameters;
   std::vector<std::size_t> position(domains_.size());
@@ -225,24 +246,38 @@ std::vector<std::size_t> SpaceBuilder::search_order(const Component& component) 
     }
     return cost;
   };
-  double best = cost_of(order);
-  for (bool improved = true; improved;) {
-    improved = false;
-    for (std::size_t from = 0; from < order.size(); ++from) {
-      for (std::size_t to = 0; to < order.size(); ++to) {
-        if (to == from) continue;
-        std::vector<std::size_t> candidate = order;
-        candidate.erase(candidate.begin() + static_cast<std::ptrdiff_t>(from));
-        candidate.insert(candidate.begin() + static_cast<std::ptrdiff_t>(to), order[from]);
-        const double cost = cost_of(candidate);
-        if (cost < best * (1 - 1e-9)) {
-          best = cost;
-          order = std::move(candidate);
-          improved = true;
-        }
-      }
+  improve_order(order, cost_of);
+  return order;
+}
+
+// Likewise for counting, where combinations are told apart only as far as a later check reads them.
+std::vector<std::size_t> SpaceBuilder::counting_order(const Component& component) const {
+  std::vector<std::size_t> order = component.parameters;
+  std::vector<std::size_t> position(domains_.size());
+  const auto cost_of = [&](const std::vector<std::size_t>& candidate) {
+    for (std::size_t level = 0; level < candidate.size(); ++level) position[candidate[level]] = level;
+    std::vector<std::size_t> last_read(candidate.size(), 0);       // level of the last check that reads the parameter of a level
+    std::vector<double> selectivity(candidate.size(), 1.0);
+    for (const std::size_t k : component.checks) {
+      std::size_t last = 0;
+      for (const std::size_t i : checks_[k].parameters) last = std::max(last, position[i]);
+      for (const std::size_t i : checks_[k].parameters) last_read[position[i]] = std::max(last_read[position[i]], last);
+      selectivity[last] *= checks_[k].selectivity;
     }
-  }
+    double nodes = 1;
+    double cost = 0;
+    for (std::size_t level = 0; level < candidate.size(); ++level) {
+      double told_apart = 1;
+      for (std::size_t above = 0; above < level; ++above) {
+        if (last_read[above] >= level) told_apart *= static_cast<double>(domains_[candidate[above]].size());
+      }
+      const double values = static_cast<double>(domains_[candidate[level]].size());
+      cost += std::min(nodes, told_apart) * values;
+      nodes *= values * selectivity[level];
+    }
+    return cost;
+  };
+  improve_order(order, cost_of);
   return order;
 }
 
@@ -320,25 +355,80 @@ std::vector<SpaceBuilder::Part> SpaceBuilder::build(std::uint64_t max_size) {
   return parts;
 }
 
+ComponentCount SpaceBuilder::counter(const Component& component, const std::vector<std::size_t>& order) const {
+  std::vector<ComponentCount::Level> levels;
+  std::vector<std::size_t> level_of(domains_.size());
+  for (const std::size_t parameter : order) {
+    level_of[parameter] = levels.size();
+    levels.push_back({parameter, domains_[parameter], scalars_[parameter], {}, {}});
+  }
+  std::vector<std::size_t> last_read(order.size(), 0);
+  for (const std::size_t k : component.checks) {
+    std::size_t last = 0;
+    for (const std::size_t i : checks_[k].parameters) last = std::max(last, level_of[i]);
+    for (const std::size_t i : checks_[k].parameters) last_read[level_of[i]] = std::max(last_read[level_of[i]], last);
+    levels[last].constraints.push_back(checks_[k].constraint);
+  }
+  for (std::size_t level = 0; level < levels.size(); ++level) {
+    for (std::size_t above = 0; above <= level; ++above) {
+      if (last_read[above] > level) levels[level].live.push_back(order[above]);
+    }
+  }
+  return {definition_, scope_, std::move(levels)};
+}
+
+std::optional<SpaceSize> SpaceBuilder::counted(const Component& component, std::uint64_t& max_steps, std::uint64_t few_steps) const {
+  Enumerator enumerator(*this, component);
+  const auto one_by_one = [&](std::uint64_t steps) -> std::optional<SpaceSize> {
+    const ComponentSearch::Result each = enumerator.search().run({.store = 0, .steps = steps, .skip_failures = true});
+    max_steps -= std::min(max_steps, each.steps);
+    const double count = static_cast<double>(each.count);
+    return each.complete ? std::optional(SpaceSize{count, each.count, 0, count, 0}) : std::nullopt;
+  };
+  // Where it ends soon, nothing is quicker: its steps are cheaper. But it does not tell failures apart.
+  if (const std::optional<SpaceSize> few = one_by_one(std::min(max_steps, few_steps))) return few;
+  const ComponentCount::Result together = counter(component, counting_order(component)).run(max_steps);
+  max_steps -= std::min(max_steps, together.steps);
+  if (together.complete) return SpaceSize{together.count, together.exact, 0, together.count, together.failing};
+  // Few may be valid although many have to be told apart on the way.
+  return one_by_one(max_steps);
+}
+
 std::optional<std::uint64_t> SpaceBuilder::count(std::uint64_t max_steps) {
   if (empty_ || error_) return 0;
-  std::uint64_t total = 1;
-  std::uint64_t steps = 0;
-  bool complete = true;
+  std::optional<std::uint64_t> total = 1;
   for (const Component& component : components_) {
-    Enumerator enumerator(*this, component);
-    const ComponentSearch::Result part =
-        enumerator.search().run({.store = 0, .steps = max_steps - steps, .skip_failures = true});
-    steps = add(steps, part.steps);
-    if (!part.complete || steps >= max_steps) {
-      complete = false;
-      break;
-    }
-    if (part.count == 0) return 0;
-    total = multiply(total, part.count);
+    const std::optional<SpaceSize> part = counted(component, max_steps, kFewSteps);
+    if (part && part->count == 0) return 0;
+    std::uint64_t product = 0;
+    const bool exact = total && part && part->exact && !__builtin_mul_overflow(*total, *part->exact, &product);
+    total = exact ? std::optional(product) : std::nullopt;
   }
-  if (!complete || total == std::numeric_limits<std::uint64_t>::max()) return std::nullopt;
   return total;
+}
+
+SpaceSize SpaceBuilder::size(std::uint64_t max_steps, std::uint64_t few_steps) {
+  SpaceSize size{1, 1, 0, 1, 0};
+  if (empty_ || error_) return {0, 0, 0, 0, 0};
+  for (const Component& component : components_) {
+    std::optional<SpaceSize> part = counted(component, max_steps, few_steps);
+    if (!part) {
+      const ComponentCount::Estimate estimate = counter(component, search_order(component)).estimate(kDescents);
+      part = SpaceSize{estimate.count, std::nullopt, estimate.count > 0 ? estimate.standard_error / estimate.count : 1, estimate.count, 0};
+    }
+    size.failing = size.failing * (part->count + part->failing) + size.count * part->failing;
+    size.count *= part->count;
+    size.relative_error = std::hypot(size.relative_error, part->relative_error);
+    size.largest_group = std::max(size.largest_group, part->largest_group);
+    std::uint64_t product = 0;
+    const bool exact = size.exact && part->exact && !__builtin_mul_overflow(*size.exact, *part->exact, &product);
+    size.exact = exact ? std::optional(product) : std::nullopt;
+  }
+  return size;
+}
+
+SpaceSize space_size(const SpaceDefinition& definition, std::uint64_t max_steps) {
+  return SpaceBuilder(definition, KeyLayout(definition.parameters)).size(max_steps);
 }
 
 }  // namespace tunebook

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "search/component_count.h"
 #include "search/key_layout.h"
 #include "search/space.h"
 
@@ -35,6 +36,14 @@ class SpaceBuilder {
   // overflows 64 bits. Configurations for which a constraint fails to evaluate do not count.
   std::optional<std::uint64_t> count(std::uint64_t max_steps);
 
+  // The same, estimated where it would take more steps. Combinations of a group are searched one by one for `few_steps`, a tenth of a
+  // second, before they are counted together.
+  static constexpr std::uint64_t kFewSteps = 2'000'000;
+  SpaceSize size(std::uint64_t max_steps, std::uint64_t few_steps = kFewSteps);
+
+  // Values of a parameter that constraints over it alone leave, ascending.
+  const std::vector<std::uint16_t>& possible_values(std::size_t parameter) const { return domains_[parameter]; }
+
  private:
   struct Check {
     std::size_t constraint = 0;
@@ -54,6 +63,10 @@ class SpaceBuilder {
   void find_components();
   void estimate_selectivity(Check& check);
   std::vector<std::size_t> search_order(const Component& component) const;
+  std::vector<std::size_t> counting_order(const Component& component) const;
+  ComponentCount counter(const Component& component, const std::vector<std::size_t>& order) const;
+  // Empty if it takes more than `max_steps`, which it lessens by those it took.
+  std::optional<SpaceSize> counted(const Component& component, std::uint64_t& max_steps, std::uint64_t few_steps) const;
   [[noreturn]] void throw_too_many(std::uint64_t max_size) const;
 
   class Enumerator;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/device.h"
 #include "core/outcome.h"
 #include "search/space.h"
 
@@ -16,6 +17,12 @@ namespace tunebook {
 struct Observation {
   Outcome outcome = Outcome::ok;
   std::optional<double> value;  // what shall be small, when has_time(outcome): time in us or energy in J
+};
+
+// What is known of a configuration once it is compiled, before it runs.
+struct Foresight {
+  Outcome outcome = Outcome::ok;  // else it ends there: it does not compile, or no block of it fits the device
+  Resources resources;
 };
 
 // Proposes configurations of a space (ask) and learns from outcomes (tell), many proposals in flight. Never proposes an
@@ -29,6 +36,13 @@ class Strategy {
   virtual bool exhausted() const = 0;
   // Indices proposed by others (presets, the standing winner): the strategy will not propose them again. It may be told of them, too.
   virtual void exclude(std::uint64_t index) = 0;
+  // Where configurations can be compiled ahead of being run. Without this call prospects() is always empty.
+  virtual void use_foresight() {}
+  // When ask() gives nothing: what has to be foreseen first, configurations that the next proposals are chosen from. They are no
+  // proposals, and not all are tried.
+  virtual std::vector<std::uint64_t> prospects() const { return {}; }
+  // Of each prospect, in their order; ask() may give something before the last. One that ends there is not proposed any more.
+  virtual void foresee(std::uint64_t, const Foresight&) {}
   // By how much the next proposal is expected to improve on the best so far, as a share of it; empty while that is not known, and
   // of strategies that have no model.
   virtual std::optional<double> expected_improvement() const { return std::nullopt; }

@@ -21,6 +21,18 @@ class Surrogate final : public LearningStrategy {
 
   std::optional<double> expected_improvement() const override { return expected_improvement_; }
 
+  void use_foresight() override { foresight_ = true; }
+  std::vector<std::uint64_t> prospects() const override { return prospects_; }
+  void foresee(std::uint64_t index, const Foresight& foresight) override {
+    if (std::erase(prospects_, index) == 0 || taken(index)) return;
+    if (foresight.outcome != Outcome::ok) {
+      ++hopeless_;
+      tell(index, {foresight.outcome, std::nullopt});
+    } else {
+      pool_.push_back({local_bytes(foresight.resources), index});
+    }
+  }
+
  private:
   struct Trial {
     std::uint64_t index = 0;
@@ -30,8 +42,10 @@ class Surrogate final : public LearningStrategy {
 
   std::optional<std::uint64_t> propose() override {
     std::uint64_t index = 0;
-    if (trials_.size() < static_cast<std::size_t>(settings_.initial) || timed_ < 2) {
-      index = far_from_all();
+    if (trials_.size() - hopeless_ < static_cast<std::size_t>(settings_.initial) || timed_ < 2) {
+      const std::optional<std::uint64_t> foreseen = foresight_ ? next_of_pool() : std::nullopt;
+      if (!foreseen && !prospects_.empty()) return std::nullopt;
+      index = foreseen ? *foreseen : far_from_all();
     } else {
       prepare();
       index = best_candidate();
@@ -66,6 +80,43 @@ class Surrogate final : public LearningStrategy {
     }
   }
 
+  // What does not fit the registers lies in local memory: a configuration that needs it is rarely among the fast ones, and is not worth
+  // one of the few trials before the first model.
+  struct Foreseen {
+    std::int64_t local_bytes = 0;
+    std::uint64_t index = 0;
+  };
+
+  static std::int64_t local_bytes(const Resources& resources) {
+    return std::max<std::int64_t>(resources.spill_load_bytes, 0) + std::max<std::int64_t>(resources.spill_store_bytes, 0) +
+           std::max<std::int64_t>(resources.stack_bytes, 0);
+  }
+
+  // The first that needs none, else one of as little as can be. None while prospects wait, or if all are used up.
+  std::optional<std::uint64_t> next_of_pool() {
+    std::erase_if(pool_, [this](const Foreseen& foreseen) { return taken(foreseen.index); });
+    const auto least = std::min_element(pool_.begin(), pool_.end(),
+                                        [](const Foreseen& x, const Foreseen& y) { return x.local_bytes < y.local_bytes; });
+    const bool found = least != pool_.end() && least->local_bytes == 0;
+    if (!found && prospects_.empty() && drawn_levels_.size() < static_cast<std::size_t>(settings_.pool) * features_.size()) draw_prospects();
+    if (least == pool_.end() || (!found && !prospects_.empty())) return std::nullopt;
+    const std::uint64_t index = least->index;
+    pool_.erase(least);
+    return index;
+  }
+
+  // Each as far as possible from those before, as without foresight. Half of the pool at a time, as the second half is often not needed.
+  void draw_prospects() {
+    for (int n = 0; n < static_cast<int>(settings_.pool + 1) / 2; ++n) {
+      const std::uint64_t index = far_from_all();
+      const auto known = [&](const Foreseen& foreseen) { return foreseen.index == index; };
+      drawn_levels_.resize(drawn_levels_.size() + features_.size());
+      features_.encode(index, drawn_levels_.data() + drawn_levels_.size() - features_.size());
+      if (std::find(prospects_.begin(), prospects_.end(), index) != prospects_.end() || std::any_of(pool_.begin(), pool_.end(), known)) continue;
+      prospects_.push_back(index);
+    }
+  }
+
   // Space-filling start: of some random configurations, the one farthest from all tried.
   std::uint64_t far_from_all() {
     std::uint64_t chosen = random_untaken();
@@ -78,15 +129,8 @@ class Surrogate final : public LearningStrategy {
       const std::uint64_t index = random_untaken();
       features_.encode(index, levels.data());
       double nearest = 1e9;
-      for (std::size_t t = 0; t < trials_.size(); ++t) {
-        double distance = 0;
-        for (std::size_t f = 0; f < features_.size(); ++f) {
-          const auto& feature = features_.features()[f];
-          const std::uint8_t a = levels[f];
-          const std::uint8_t b = levels_[t * features_.size() + f];
-          distance += a == b ? 0 : feature.ordered ? std::fabs(feature.positions[a] - feature.positions[b]) : 1.0;
-        }
-        nearest = std::min(nearest, distance);
+      for (const std::vector<std::uint8_t>* others : {&levels_, &drawn_levels_}) {
+        for (std::size_t at = 0; at < others->size(); at += features_.size()) nearest = std::min(nearest, distance(levels.data(), others->data() + at));
       }
       if (nearest > farthest) {
         farthest = nearest;
@@ -94,6 +138,15 @@ class Surrogate final : public LearningStrategy {
       }
     }
     return chosen;
+  }
+
+  double distance(const std::uint8_t* x, const std::uint8_t* y) const {
+    double sum = 0;
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      const auto& feature = features_.features()[f];
+      sum += x[f] == y[f] ? 0 : feature.ordered ? std::fabs(feature.positions[x[f]] - feature.positions[y[f]]) : 1.0;
+    }
+    return sum;
   }
 
   // Fits the model and draws the candidates anew, where it is time to.
@@ -280,6 +333,12 @@ class Surrogate final : public LearningStrategy {
   std::vector<std::uint64_t> neighbours_;
   std::vector<double> means_, failure_means_;
   std::optional<double> expected_improvement_;
+
+  bool foresight_ = false;
+  std::vector<std::uint64_t> prospects_;
+  std::vector<std::uint8_t> drawn_levels_;  // of all that were drawn as prospects
+  std::vector<Foreseen> pool_;
+  std::size_t hopeless_ = 0;                // trials that ended before they were proposed
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace tunebook {
 struct SurrogateSettings {
   double initial = 10;          // configurations before the first model, each as far as possible from those before
   double spread = 40;           // random configurations from which each of them is chosen
+  double pool = 30;             // with foresight: at most so many are compiled to find initial ones that need no local memory
   double random = 800;          // random candidates
   double elite = 8;             // best configurations whose Hamming neighbours are candidates
   double pairs = 150;           // candidates that differ from one of them in two parameters
@@ -29,7 +30,7 @@ struct SurrogateSettings {
   double untold = 16;           // proposals in flight at most
 
   NamedSettings named() {
-    return {{"initial", &initial}, {"spread", &spread}, {"random", &random}, {"elite", &elite}, {"pairs", &pairs}, {"refresh", &refresh}, {"refit", &refit},
+    return {{"initial", &initial}, {"spread", &spread}, {"pool", &pool}, {"random", &random}, {"elite", &elite}, {"pairs", &pairs}, {"refresh", &refresh}, {"refit", &refit},
             {"steps", &steps}, {"points", &points}, {"length", &length}, {"length_spread", &length_spread}, {"noise", &noise},
             {"noise_spread", &noise_spread}, {"cap", &cap}, {"alignment", &alignment}, {"untold", &untold}};
   }

@@ -272,6 +272,8 @@ TEST(Recording, SurvivesRandomDamage) {
   const TemporaryFolder folder;
   Draft draft;
   draft.constraints = R"(["a > 0 or t == 'f16'"])";
+  draft.header = "b,a,t,time_ms,status,std_ms,cost_ms,registers,stack_bytes\n";
+  draft.rows = "True,1,f32,0.5,ok,,100,40,\nFalse,4,f16,,compile_error,,50,,\nfalse,2,f32,0.25,ok,0.1,,255,1024\n";
   draft.write(folder);
   const std::string json = content(folder.path() / "r.json");
   const std::string csv = content(folder.path() / "r.csv");
@@ -314,6 +316,33 @@ TEST(Recording, SurvivesRandomDamage) {
   }
   EXPECT_GT(read, 10);
   EXPECT_GT(refused, 200);
+}
+
+TEST(Recording, ResourcesWhereTheyAreRecorded) {
+  Draft draft;
+  const TemporaryFolder folder;
+  const std::string without = Recording::load(draft.write(folder)).content_hash();
+  EXPECT_FALSE(Recording::load(folder.path() / "r.json").has_resources());
+  draft.header = "b,a,t,time_ms,status,registers,spill_load_bytes\n";
+  draft.rows = "true,1,f32,0.5,ok,64,16\nfalse,4,f16,,compile_error,,\nfalse,2,f32,,run_timeout,255,0\n";
+  const Recording recording = Recording::load(draft.write(folder));
+  ASSERT_TRUE(recording.has_resources());
+  const Foresight first = recording.lookup(configuration(1, true, "f32"))->foresight();
+  EXPECT_EQ(first.outcome, Outcome::ok);
+  EXPECT_EQ(first.resources.registers, 64);
+  EXPECT_EQ(first.resources.spill_load_bytes, 16);
+  EXPECT_EQ(first.resources.stack_bytes, -1);
+  const Foresight second = recording.lookup(configuration(4, false, "f16"))->foresight();
+  EXPECT_EQ(second.outcome, Outcome::compile_error);
+  EXPECT_EQ(second.resources.registers, -1);
+  EXPECT_EQ(recording.lookup(configuration(2, false, "f32"))->foresight().outcome, Outcome::ok) << "a compiler does not know that it hangs";
+  draft.rows = "true,1,f32,0.5,ok,64,17\nfalse,4,f16,,compile_error,,\nfalse,2,f32,,run_timeout,255,0\n";
+  EXPECT_NE(Recording::load(draft.write(folder)).content_hash(), recording.content_hash());
+  EXPECT_NE(recording.content_hash(), without);
+  for (const char* amount : {"-3", "1.5", "9223372036854775807"}) {
+    draft.rows = std::string("true,1,f32,0.5,ok,") + amount + ",0\n";
+    EXPECT_NE(message_of([&] { Recording::load(draft.write(folder)); }).find("expected an integer, not negative"), std::string::npos);
+  }
 }
 
 }  // namespace

@@ -298,6 +298,86 @@ TEST(Strategy, ManyInFlight) {
   }
 }
 
+// What a compiler would say of the landscape: large tiles need local memory, the largest do not compile.
+Foresight landscape_foresight(const SearchSpace& space, std::uint64_t index) {
+  const Configuration configuration = space.configuration(index);
+  const auto value = [&](const char* name) { return std::get<std::int64_t>(configuration.at(name)); };
+  const std::int64_t tile = value("tx") * value("ty");
+  if (tile > 40) return {Outcome::compile_error, {}};
+  Foresight foresight;
+  foresight.resources.spill_load_bytes = foresight.resources.spill_store_bytes = 4 * std::max<std::int64_t>(0, tile - 12);
+  return foresight;
+}
+
+TEST(Strategy, WithForesightItBeginsWithWhatNeedsNoLocalMemory) {
+  const SearchSpace space = landscape_space();
+  for (const std::string name : {"surrogate", "auto"}) {
+    const auto strategy = make_strategy(name, space, 5);
+    strategy->use_foresight();
+    std::set<std::uint64_t> foreseen;
+    std::vector<std::uint64_t> proposed;
+    while (proposed.size() < 40) {
+      const auto asked = strategy->ask(1);
+      if (asked.empty()) {
+        const auto prospects = strategy->prospects();
+        ASSERT_FALSE(prospects.empty()) << name;
+        for (const std::uint64_t index : prospects) {
+          EXPECT_TRUE(foreseen.insert(index).second) << name << " asks twice";
+          strategy->foresee(index, landscape_foresight(space, index));
+        }
+        continue;
+      }
+      proposed.push_back(asked.front());
+      strategy->tell(asked.front(), landscape(space, asked.front()));
+    }
+    EXPECT_LE(foreseen.size(), 30u) << name;
+    ASSERT_GE(foreseen.size(), 10u) << name;
+    std::size_t failing = 0;
+    for (const std::uint64_t index : foreseen) failing += landscape_foresight(space, index).outcome == Outcome::ok ? 0 : 1;
+    EXPECT_GT(failing, 0u) << "or this shows nothing";
+    for (std::size_t n = 0; n < 10; ++n) {
+      EXPECT_TRUE(foreseen.contains(proposed[n])) << name;
+      EXPECT_EQ(landscape_foresight(space, proposed[n]).resources.spill_load_bytes, 0) << name;
+    }
+    for (const std::uint64_t index : proposed) {
+      EXPECT_TRUE(!foreseen.contains(index) || landscape_foresight(space, index).outcome == Outcome::ok) << "known not to compile";
+    }
+    EXPECT_EQ(std::set<std::uint64_t>(proposed.begin(), proposed.end()).size(), proposed.size());
+  }
+}
+
+TEST(Strategy, ForesightOfNothingButFailuresEnds) {
+  const SearchSpace space = space_of(40);
+  for (const std::string& name : strategy_names()) {
+    const auto strategy = make_strategy(name, space, 5);
+    strategy->use_foresight();
+    std::set<std::uint64_t> seen;
+    while (!strategy->exhausted()) {
+      const auto asked = strategy->ask(3);
+      for (const std::uint64_t index : asked) {
+        EXPECT_TRUE(seen.insert(index).second) << name;
+        strategy->tell(index, {Outcome::compile_error, std::nullopt});
+      }
+      const auto prospects = strategy->prospects();
+      ASSERT_TRUE(!asked.empty() || !prospects.empty() || strategy->exhausted()) << name;
+      for (const std::uint64_t index : prospects) {
+        EXPECT_TRUE(seen.insert(index).second) << name;
+        strategy->foresee(index, {Outcome::compile_error, {}});
+      }
+    }
+    EXPECT_EQ(seen.size(), 40u) << name;
+  }
+}
+
+TEST(Strategy, WithoutForesightNothingIsAskedFor) {
+  const SearchSpace space = landscape_space();
+  for (const std::string& name : strategy_names()) {
+    const auto strategy = make_strategy(name, space, 5);
+    EXPECT_FALSE(strategy->ask(4).empty());
+    EXPECT_TRUE(strategy->prospects().empty());
+  }
+}
+
 TEST(Strategy, SpacesOfATrillion) {
   std::vector<Parameter> parameters;
   for (int i = 0; i < 12; ++i) parameters.push_back(test::counting(std::string(1, static_cast<char>('a' + i)), 10));
