@@ -31,10 +31,21 @@ struct GateLabel {
 constexpr std::array kGateLabels = {GateLabel{kGpuLabel, "gpu"}, GateLabel{kDriverLabel, "driver"}, GateLabel{kToolkitLabel, "toolkit"},
                                     GateLabel{kClocksLabel, "clocks"}};
 
+// What NVML says about the clocks that a GPU may take, as the environment's labels name it. Not every driver tells: only values known
+// on both sides count.
+constexpr std::array<std::string_view, 5> kClockSettings = {"application sm clock mhz", "application memory clock mhz", "max sm clock mhz",
+                                                            "max memory clock mhz", "power limit w"};
+
+bool is_clock_setting(std::string_view label) {
+  return std::find(kClockSettings.begin(), kClockSettings.end(), label) != kClockSettings.end();
+}
+
+// The name that allows a difference of this label; empty if it needs none.
 std::string_view allowing_name(std::string_view label) {
   for (const GateLabel& gate : kGateLabels) {
     if (gate.label == label) return gate.name;
   }
+  if (is_clock_setting(label)) return "clocks";
   return label.starts_with("kernel ") ? kKernelName : std::string_view{};
 }
 
@@ -66,19 +77,29 @@ TimeEstimate estimate(const std::vector<double>& process_medians_us) {
   return {median(process_medians_us), interval.low, interval.high};
 }
 
-HistoricalNoise noise_of(const Item& item, const std::vector<TrendPoint>& history) {
-  const auto own = std::find_if(history.begin(), history.end(), [&](const TrendPoint& night) { return night.session_id == item.session_id; });
+// The candidate may be one of the base's nights, where an older one is compared with a newer one.
+HistoricalNoise noise_of(const Item& base, const Item& candidate) {
   std::vector<Night> nights;
-  for (const TrendPoint& night : history) {
-    if (own != history.end() && night.finished_utc > own->finished_utc) continue;
-    nights.push_back({night.configuration, night.kernel_hash, night.time.median_us});
+  for (const TrendPoint& night : base.trend) {
+    if (night.session_id != candidate.session_id) nights.push_back({night.configuration, night.kernel_hash, night.time.median_us});
   }
   return historical_noise(nights);
 }
 
+// The clock of a boost moves by 15 MHz steps; from this share on it may be what a change comes from.
+constexpr double kClockChange = 0.02;
+
+// "; the SM clock was 1980 MHz and is 1755 MHz", if that is so.
+std::string clock_change(const ConfigurationRow& base, const ConfigurationRow& candidate) {
+  if (!base.sm_clock_mhz || !candidate.sm_clock_mhz) return {};
+  if (std::abs(*candidate.sm_clock_mhz - *base.sm_clock_mhz) <= kClockChange * *base.sm_clock_mhz) return {};
+  return fmt::format("; the SM clock was {:.0f} MHz and is {:.0f} MHz", *base.sm_clock_mhz, *candidate.sm_clock_mhz);
+}
+
 class Comparer {
  public:
-  Comparer(Report base, Report candidate, ComparisonSettings settings, const ComparisonExtras& extras) : extras_(extras) {
+  Comparer(Report base, Report candidate, ComparisonSettings settings, std::span<const Remeasurement> remeasured)
+      : remeasured_(remeasured) {
     result_.base = std::move(base);
     result_.candidate = std::move(candidate);
     result_.settings = std::move(settings);
@@ -131,6 +152,8 @@ class Comparer {
     item.base = pair.base;
     item.candidate = pair.candidate;
     item.kernel_changed = base.kernel_hash != candidate.kernel_hash;
+    if (base.winner) item.base_processes = base.winner->process_medians_us.size();
+    if (candidate.winner) item.candidate_processes = candidate.winner->process_medians_us.size();
     if (base.winner && candidate.winner) {
       item.configuration_differences = configuration_differences(base.winner->configuration, candidate.winner->configuration);
       item.same_configuration = item.configuration_differences.empty();
@@ -143,8 +166,7 @@ class Comparer {
       if (base.time() != nullptr) item.base_time = *base.time();
       if (candidate.time() != nullptr) item.candidate_time = *candidate.time();
     }
-    const bool given = pair.base < extras_.base_history.size();
-    const HistoricalNoise noise = noise_of(base, given ? extras_.base_history[pair.base] : base.trend);
+    const HistoricalNoise noise = noise_of(base, candidate);
     item.noise = noise.share;
     item.noise_nights = noise.nights;
     set_gate(item);
@@ -162,10 +184,10 @@ class Comparer {
   }
 
   const Remeasurement* remeasurement(const ItemPair& pair) const {
-    const auto found = std::find_if(extras_.remeasured.begin(), extras_.remeasured.end(), [&](const Remeasurement& again) {
+    const auto found = std::find_if(remeasured_.begin(), remeasured_.end(), [&](const Remeasurement& again) {
       return again.base == pair.base && again.candidate == pair.candidate;
     });
-    return found == extras_.remeasured.end() ? nullptr : &*found;
+    return found == remeasured_.end() ? nullptr : &*found;
   }
 
   void set_gate(ComparedItem& item) const {
@@ -196,7 +218,8 @@ class Comparer {
         before = base.key.method;
         after = candidate.key.method;
       }
-      if (before != after) note_difference(label, before, after, matters && !allowing_name(label).empty());
+      const bool known = !is_clock_setting(label) || (!before.empty() && !after.empty());
+      if (before != after) note_difference(label, before, after, matters && known && !allowing_name(label).empty());
     }
     if (item.kernel_changed) {
       note_difference(fmt::format("kernel {}", item.key.kernel), base.kernel_hash, candidate.kernel_hash, true);
@@ -233,7 +256,7 @@ class Comparer {
       if (!base || !candidate) continue;
       const Remeasurement* again = remeasurement({*item.base, *item.candidate});
       inputs.push_back({again != nullptr ? again->base_us : base->process_medians_us,
-                        again != nullptr ? again->candidate_us : candidate->process_medians_us, item.gate});
+                        again != nullptr ? again->candidate_us : candidate->process_medians_us, item.gate, again != nullptr});
       item.base_processes = inputs.back().base_us.size();
       item.candidate_processes = inputs.back().candidate_us.size();
       judged.push_back(&item);
@@ -246,10 +269,10 @@ class Comparer {
     item.verdict = judgement.verdict;
     item.change = judgement.change;
     item.holm_p = judgement.holm_p;
-    if (judgement.welch) {
-      item.p = judgement.welch->p;
-      item.change_low = judgement.welch->interval.low - 1;
-      item.change_high = judgement.welch->interval.high - 1;
+    if (judgement.test) {
+      item.p = judgement.test->p;
+      item.change_low = judgement.test->interval.low - 1;
+      item.change_high = judgement.test->interval.high - 1;
     }
     item.reason = judgement.reason;
     if (item.verdict == Verdict::regression || item.verdict == Verdict::improvement) {
@@ -257,6 +280,7 @@ class Comparer {
       if (!item.same_configuration) item.reason += "; another winner";
       else if (item.kernel_changed) item.reason += fmt::format("; the same configuration of another kernel version got {}", how);
       else item.reason += fmt::format("; the same configuration got {}", how);
+      if (!item.remeasured) item.reason += clock_change(*base_items()[*item.base].winner, *candidate_items()[*item.candidate].winner);
     }
     if (few_processes(item)) {
       item.reason += fmt::format("; {} and {} process medians, a gate wants {} a side", item.base_processes, item.candidate_processes,
@@ -364,7 +388,7 @@ class Comparer {
     if (lost_winner()) result_.notes.push_back("items that had a winner in the base have none in the candidate, as nothing passed: that fails the gate");
   }
 
-  const ComparisonExtras& extras_;
+  std::span<const Remeasurement> remeasured_;
   Comparison result_;
 };
 
@@ -401,8 +425,8 @@ std::vector<ItemPair> pair_items(const Report& base, const Report& candidate) {
   return pairs;
 }
 
-Comparison compare(Report base, Report candidate, ComparisonSettings settings, const ComparisonExtras& extras) {
-  return Comparer(std::move(base), std::move(candidate), std::move(settings), extras).run();
+Comparison compare(Report base, Report candidate, ComparisonSettings settings, std::span<const Remeasurement> remeasured) {
+  return Comparer(std::move(base), std::move(candidate), std::move(settings), remeasured).run();
 }
 
 std::string gate_refusal(const Comparison& comparison) {

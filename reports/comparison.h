@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -8,19 +9,10 @@
 
 namespace tunebook::reports {
 
-// Both winners of one pair of items, timed again in the same fresh processes.
+// Both winners of one pair of items, timed again in the same fresh processes; the i-th of both are of one.
 struct Remeasurement {
   std::size_t base = 0, candidate = 0;     // places in the two reports' items
   std::vector<double> base_us, candidate_us;  // medians, one per process
-};
-
-// What a comparison may know beside the two reports.
-struct ComparisonExtras {
-  // Nights of each item of the base, oldest first, where its filter hides them from Item::trend; as long as the base's items, or empty.
-  // Nights after the compared one are left out.
-  std::vector<std::vector<TrendPoint>> base_history;
-  // Used for the verdicts instead of what the books say.
-  std::vector<Remeasurement> remeasured;
 };
 
 // Places of the items that are compared with each other: those with equal keys; then, of what is left, those that differ in the device
@@ -32,8 +24,9 @@ std::vector<ItemPair> pair_items(const Report& base, const Report& candidate);
 
 // Judges every item of both reports (reports/gate.h) and says what differs between their environments. `exit_code` is that of a gate:
 // 3 on what --fail-on names, where an item that only the base has counts as inconclusive; 2 if the gate is refused or nothing could be
-// compared; with FailOn::never it is 0 always. Of `title`, `command` and `generated_utc` only the title is filled in.
-Comparison compare(Report base, Report candidate, ComparisonSettings settings, const ComparisonExtras& extras = {});
+// compared; with FailOn::never it is 0 always. Pairs that were timed again are judged by those times. Historical noise is that of the
+// base's Item::trend. Of `title`, `command` and `generated_utc` only the title is filled in.
+Comparison compare(Report base, Report candidate, ComparisonSettings settings, std::span<const Remeasurement> remeasured = {});
 
 // What to do about a refused gate, for stderr: which differences, and the option that allows them. Empty if it is not refused.
 std::string gate_refusal(const Comparison& comparison);

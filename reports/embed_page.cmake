@@ -8,12 +8,12 @@ file(CONFIGURE OUTPUT "${OUTPUT}" @ONLY CONTENT [=[#pragma once
 
 #include <string_view>
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 
 inline constexpr std::string_view kPageStyle = R"page(@text_STYLE@)page";
 inline constexpr std::string_view kPageStyleSha256 = "@sha_STYLE@";
 inline constexpr std::string_view kPageScript = R"page(@text_SCRIPT@)page";
 inline constexpr std::string_view kPageScriptSha256 = "@sha_SCRIPT@";
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page
 ]=])

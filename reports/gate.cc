@@ -33,9 +33,16 @@ std::string missing_data(const GateItem& item) {
   return {};
 }
 
+// What one process does to both times, by the layout of its memory or by how busy the machine is, cancels in their ratio.
+std::optional<WelchRatio> paired_test(const GateItem& item) {
+  if (item.base_us.size() != item.candidate_us.size()) return welch_ratio(item.base_us, item.candidate_us);
+  const Ratio ratio = paired_ratio(item.candidate_us, item.base_us);
+  return WelchRatio{ratio.ratio, ratio.interval, ratio.p, static_cast<double>(item.base_us.size() - 1)};
+}
+
 void decide(Judgement& judgement, double gate) {
   const double change = *judgement.change;
-  const double low = judgement.welch->interval.low - 1, high = judgement.welch->interval.high - 1;
+  const double low = judgement.test->interval.low - 1, high = judgement.test->interval.high - 1;
   const bool different = *judgement.holm_p < kFamilyAlpha;
   const bool large = std::abs(change) > gate;
   const std::string interval = fmt::format("95 % interval {} to {}", signed_percent(low), signed_percent(high));
@@ -96,11 +103,12 @@ std::vector<Judgement> judge(std::span<const GateItem> items) {
     judgement.reason = missing_data(items[i]);
     const auto base = geometric_mean(items[i].base_us), candidate = geometric_mean(items[i].candidate_us);
     if (base && candidate) judgement.change = *candidate / *base - 1;
-    judgement.welch = welch_ratio(items[i].base_us, items[i].candidate_us);
-    if (!judgement.welch) continue;
-    judgement.change = judgement.welch->ratio - 1;
+    if (!judgement.reason.empty()) continue;
+    judgement.test = items[i].paired ? paired_test(items[i]) : welch_ratio(items[i].base_us, items[i].candidate_us);
+    if (!judgement.test) continue;
+    judgement.change = judgement.test->ratio - 1;
     tested.push_back(i);
-    p.push_back(judgement.welch->p);
+    p.push_back(judgement.test->p);
   }
   const std::vector<double> adjusted = holm_adjusted(p);
   for (std::size_t i = 0; i < tested.size(); ++i) {

@@ -41,6 +41,7 @@ HistoricalNoise historical_noise(std::span<const Night> nights);
 struct GateItem {
   std::span<const double> base_us, candidate_us;  // process medians
   double gate = 0.02;                             // the smallest change that counts, a share
+  bool paired = false;                            // the i-th of both are of one process, which timed them in turns
 };
 
 struct Judgement {
@@ -48,13 +49,14 @@ struct Judgement {
   // Candidate over base, less 1: of the geometric means of the process medians, so that it lies within its interval. Nothing if one
   // side has no times, or one that is not positive and finite.
   std::optional<double> change;
-  std::optional<WelchRatio> welch;   // nothing with fewer than two processes on a side
-  std::optional<double> holm_p;      // welch->p adjusted over all items that have one
+  std::optional<WelchRatio> test;    // nothing with fewer than two processes on a side; of paired times the paired t test
+  std::optional<double> holm_p;      // test->p adjusted over all items that have one
   std::string reason;                // in words
 };
 
 // Verdicts of all items of a report, in their order.
-//  regression, improvement: the Holm-adjusted p of Welch's test on the logarithms is below kFamilyAlpha, and |change| exceeds the gate;
+//  regression, improvement: the Holm-adjusted p of Welch's test on the logarithms (of paired times: the paired t test on them) is
+//    below kFamilyAlpha, and |change| exceeds the gate;
 //  unchanged: the 95 % interval of the change, not adjusted, lies inside the gate;
 //  inconclusive: neither, with the reason.
 std::vector<Judgement> judge(std::span<const GateItem> items);

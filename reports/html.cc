@@ -12,11 +12,11 @@ namespace {
 // The first of ever less detailed pages that is small enough; the last if none is.
 template <typename MakePage>
 std::string fitting_page(std::size_t items, const MakePage& make) {
-  Detail detail;
-  std::string page = make(detail);
+  page::Detail detail;
+  std::string html = make(detail);
   // Trials are thinned first; items lose their details only when these are thin already.
   constexpr std::size_t kThinPoints = 80;
-  while (page.size() > kMostHtmlBytes && (detail.points > kThinPoints || detail.items > 0)) {
+  while (html.size() > kMostHtmlBytes && (detail.points > kThinPoints || detail.items > 0)) {
     if (detail.points <= kThinPoints) {
       // Many items without pictures are more use than few with them.
       detail.pictures = std::min(detail.pictures, items) / 2;
@@ -26,19 +26,19 @@ std::string fitting_page(std::size_t items, const MakePage& make) {
     detail.points = std::max(kThinPoints, detail.points * 2 / 3);
     detail.text = std::max<std::size_t>(300, detail.text / 2);
     detail.sessions = std::max<std::size_t>(20, detail.sessions / 2);
-    page = make(detail);
+    html = make(detail);
   }
-  return page;
+  return html;
 }
 
 }  // namespace
 
 std::string html(const Report& report) {
-  return fitting_page(report.items.size(), [&](const Detail& detail) { return report_page(report, detail); });
+  return fitting_page(report.items.size(), [&](const page::Detail& detail) { return page::report_page(report, detail); });
 }
 
 std::string html(const Comparison& comparison) {
-  return fitting_page(comparison.items.size(), [&](const Detail& detail) { return comparison_page(comparison, detail); });
+  return fitting_page(comparison.items.size(), [&](const page::Detail& detail) { return page::comparison_page(comparison, detail); });
 }
 
 }  // namespace tunebook::reports

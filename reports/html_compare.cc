@@ -11,7 +11,7 @@
 #include "reports/html_table.h"
 #include "reports/html_text.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 bool is_flag(Verdict verdict) { return verdict == Verdict::regression || verdict == Verdict::improvement; }
@@ -237,4 +237,4 @@ std::string comparison_page(const Comparison& comparison, const Detail& detail) 
   return std::move(page).finish(fmt::format("Tunebook {}, {}", isolated(comparison.candidate.tunebook_version), isolated(comparison.generated_utc)));
 }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

@@ -5,9 +5,9 @@
 #include "reports/html_parts.h"
 #include "reports/report.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 
 // The page of a comparison with as much of its data as `detail` says.
 std::string comparison_page(const Comparison& comparison, const Detail& detail);
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

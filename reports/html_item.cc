@@ -16,7 +16,7 @@
 #include "reports/html_text.h"
 #include "reports/svg_charts.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 // The unit in which an item's times are written everywhere.
@@ -33,7 +33,7 @@ const Configuration* winner_configuration(const Item& item) { return item.winner
 std::string baseline_text(const BaselineResult& baseline) {
   const std::string name = isolated(baseline.name.empty() ? baseline.operation : baseline.name);
   if (baseline.state != BaselineState::ok || !baseline.time) {
-    return fmt::format("{}: {} {}", name, escape(baseline_state_name(baseline.state)), long_text(baseline.message));
+    return fmt::format("{}: {}. {}", name, escape(baseline_state_name(baseline.state)), long_text(baseline.message));
   }
   std::string html = fmt::format("{} {}", name, time_text(baseline.time->median_us));
   if (baseline.ratio) {
@@ -124,7 +124,7 @@ std::string top_table(const Item& item, const TimeUnit& unit, const Detail& deta
     const ConfigurationRow& row = rows[r];
     table.row(row.winner ? "chosen" : "");
     table.cell(fmt::format("{}{}", r + 1, row.winner ? ", winner" : row.in_tie_set ? ", tied" : row.finalist ? ", finalist" : ""), static_cast<double>(r + 1), "w");
-    table.cell(configuration_html(row.configuration, row.winner ? nullptr : winner_configuration(item), detail));
+    table.cell(row.winner ? configuration_html(row.configuration, nullptr, detail) : differing_html(row.configuration, winner_configuration(item), detail));
     for (const TopColumn& column : columns) {
       if (!column.shown) continue;
       const bool text = column.column.classes.empty();
@@ -420,4 +420,4 @@ std::string other_devices_note(std::span<const Item> items) {
   return html;
 }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

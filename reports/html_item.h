@@ -6,7 +6,7 @@
 #include "reports/html_parts.h"
 #include "reports/report.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 
 // "2.960 ms, 46,400 GFLOP/s, 90 % of the ceiling": what an item reached, or why there is nothing.
 std::string item_summary(const Item& item);
@@ -26,4 +26,4 @@ std::string item_sections(std::span<const ItemSection> sections, const Detail& d
 // What must be said of times that are no GPU times; empty if all are.
 std::string other_devices_note(std::span<const Item> items);
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

@@ -12,7 +12,7 @@
 #include "reports/html_table.h"
 #include "reports/html_text.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 // Items that may stand in one map: only the shape and the device differ.
@@ -198,4 +198,4 @@ std::string trend_table(std::span<const Item> items, std::span<const std::string
   return table.rows() == 0 ? std::string() : std::move(table).finish();
 }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

@@ -7,7 +7,7 @@
 #include "reports/html_text.h"
 #include "reports/page_text.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 // The base64 form of a hash given in hexadecimal digits, as a Content-Security-Policy names it.
@@ -77,4 +77,4 @@ std::string figure_card(std::string_view heading, std::string_view caption, std:
                      escape(heading), caption, picture, table);
 }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

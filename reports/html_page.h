@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 
 // A page in one file that loads nothing: its style and script stand in it, and its Content-Security-Policy allows these two by their
 // hashes and nothing else, so that no text of a book could be executed even if it were not escaped.
@@ -37,4 +37,4 @@ std::string card(int level, std::string_view heading, std::string_view html, boo
 // A picture, its heading (of level 4), a line under that, and the table behind it, closed. `caption` is HTML.
 std::string figure_card(std::string_view heading, std::string_view caption, std::string_view picture, std::string_view table);
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

@@ -10,7 +10,7 @@
 #include "reports/html_table.h"
 #include "reports/html_text.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 std::string sessions_table(std::span<const SessionInfo> sessions, std::int64_t count, const Detail& detail) {
@@ -94,6 +94,19 @@ std::string configuration_html(const Configuration& configuration, const Configu
     html += theirs != nullptr && *theirs == value ? item : "<b>" + item + "</b>";
   }
   return html + "</bdi>";
+}
+
+std::string differing_html(const Configuration& configuration, const Configuration* other, const Detail& detail) {
+  constexpr std::size_t kFew = 6;  // parameters that are quickly read
+  if (other == nullptr || configuration.items().size() <= kFew) return configuration_html(configuration, other, detail);
+  Configuration differing;
+  for (const auto& [name, value] : configuration.items()) {
+    const Value* theirs = other->find(name);
+    if (theirs == nullptr || !(*theirs == value)) differing.set(name, value);
+  }
+  if (differing.items().empty()) return "<span class=\"muted\">as the winner</span>";
+  if (2 * differing.items().size() > configuration.items().size()) return configuration_html(configuration, other, detail);
+  return "<span class=\"muted\">as the winner, but</span> " + configuration_html(differing, nullptr, detail);
 }
 
 std::string values_html(const NamedValues& values, const Detail& detail) { return configuration_html(values, nullptr, detail); }
@@ -196,9 +209,11 @@ std::vector<NightMark> night_marks(std::span<const TrendPoint> trend) {
 }
 
 std::string environment_line(std::span<const Labelled> environment) {
+  constexpr int kMost = 6;  // what matters comes first
   std::string html;
+  int shown = 0;
   for (const Labelled& entry : environment) {
-    if (entry.value.empty()) continue;
+    if (entry.value.empty() || ++shown > kMost) continue;
     // A GPU's name says what it is; a version number does not.
     const std::string label = entry.label == kGpuLabel || entry.label == kToolkitLabel ? "" : escape(entry.label) + " ";
     html += (html.empty() ? "" : " \u00b7 ") + label + isolated(cut(entry.value, 120));
@@ -225,4 +240,4 @@ std::string side_facts(const Side& side, const Detail& detail) {
                                    sessions_table(side.sessions, side.session_count, detail));
 }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

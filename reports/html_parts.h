@@ -12,7 +12,7 @@
 #include "reports/svg_charts.h"
 
 // Parts that the pages of reports and of comparisons share, for one item and for all. What they return is HTML.
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 
 // How much of its data a page shows; html() takes less where a page would be too large otherwise.
 struct Detail {
@@ -42,6 +42,8 @@ class ItemNaming {
 
 // "BM=64, BN=128, ..."; values that differ from those of `other` are emphasised.
 std::string configuration_html(const Configuration& configuration, const Configuration* other, const Detail& detail);
+// "as the winner, but STAGES=4": what differs from the winner's, if it has many parameters and most are alike.
+std::string differing_html(const Configuration& configuration, const Configuration* other, const Detail& detail);
 // Names of values and problems.
 std::string values_html(const NamedValues& values, const Detail& detail);
 
@@ -71,4 +73,4 @@ std::string notes_list(std::span<const std::string> notes, const Detail& detail)
 // The book, what narrowed it, the environment, and the sessions, closed.
 std::string side_facts(const Side& side, const Detail& detail);
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

@@ -10,7 +10,7 @@
 #include "reports/html_page.h"
 #include "reports/html_text.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 // The item that is furthest from what its device can do; null where no ceiling is known.
@@ -91,4 +91,4 @@ std::string report_page(const Report& report, const Detail& detail) {
   return std::move(page).finish(fmt::format("Tunebook {}, {}", isolated(report.tunebook_version), isolated(report.generated_utc)));
 }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

@@ -6,7 +6,7 @@
 
 #include "reports/html_text.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 std::string attribute(std::string_view name, std::string_view value) {
@@ -48,4 +48,4 @@ void Table::cell(std::string_view html, std::optional<double> sort, std::string_
 
 std::string Table::finish() && { return std::move(html_) + "</tbody></table></div>\n"; }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

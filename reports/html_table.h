@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 
 struct Column {
   std::string_view title;         // HTML
@@ -42,4 +42,4 @@ class Table {
   std::size_t rows_ = 0;
 };
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

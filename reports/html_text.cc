@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 constexpr char32_t kReplacement = 0xFFFD;
@@ -161,4 +161,4 @@ std::string plural(long long count, std::string_view noun) {
   return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
 }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

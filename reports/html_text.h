@@ -6,7 +6,7 @@
 #include <string_view>
 
 // Texts and numbers of a report as pieces of an HTML page. Whatever comes from a book goes through here.
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 
 // Text that is safe between tags, in quoted attributes and in SVG. Besides & < > " ' it makes visible what would act on the reader's
 // display instead of being read: invalid UTF-8 becomes U+FFFD; control characters, and the bidirectional controls with which a text
@@ -47,4 +47,4 @@ std::string percent_text(double percent);
 // "1 shape", "7 shapes"
 std::string plural(long long count, std::string_view noun);
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

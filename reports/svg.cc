@@ -7,7 +7,7 @@
 
 #include "reports/html_text.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 // role="img" where there is something to say, else hidden: the table around it says it already.
@@ -76,4 +76,4 @@ void Strip::text(double percent, double y, std::string_view text, std::string_vi
 
 std::string Strip::finish() && { return std::move(svg_) + "</svg>"; }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 
 // A coordinate with one decimal at most.
 std::string coordinate(double value);
@@ -44,4 +44,4 @@ class Strip {
   std::string svg_;
 };
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

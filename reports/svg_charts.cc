@@ -10,7 +10,7 @@
 #include "reports/svg.h"
 #include "reports/svg_scale.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 // Of the pictures with axes. Wide enough for labels at the larger size that narrow screens get (page.css).
@@ -259,4 +259,4 @@ std::string nights_strip(std::span<const NightMark> nights) {
   return std::move(strip).finish();
 }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

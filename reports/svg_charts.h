@@ -11,7 +11,7 @@
 #include "reports/svg_mark.h"
 
 // Pictures over plain numbers. A time that is not finite or not positive is left out of the lines and axes.
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 
 // One mark of a scatter plot; without a time it stands in a lane of its kind above the plot.
 struct ScatterMark {
@@ -69,4 +69,4 @@ std::string nights_svg(std::span<const NightMark> nights, const TimeUnit& unit, 
 // The same, small, for a table's cell.
 std::string nights_strip(std::span<const NightMark> nights);
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

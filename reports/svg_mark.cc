@@ -4,7 +4,7 @@
 
 #include "reports/svg.h"
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 struct Look {
@@ -77,4 +77,4 @@ std::string mark_svg(MarkKind kind, double x, double y) {
   return fmt::format("<path class=\"{}\" d=\"M{} {}{}\"/>", look.classes, coordinate(x), coordinate(y), look.path);
 }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 namespace {
 
 // The shortest text of a tick's value; rounding drops what 0.1 + 0.2 adds.
@@ -18,11 +18,11 @@ std::string tick_label(double value) {
 }  // namespace
 
 Scale::Scale(Kind kind, double low, double high, double from, double to) : kind_(kind), low_(low), high_(high), from_(from), to_(to) {
+  if (low_ > high_) std::swap(low_, high_);
   if (!std::isfinite(low_) || !std::isfinite(high_) || (kind_ == Kind::logarithmic && low_ <= 0)) {
     low_ = kind_ == Kind::logarithmic ? 1 : 0;
     high_ = kind_ == Kind::logarithmic ? 10 : 1;
   }
-  if (low_ > high_) std::swap(low_, high_);
   // A single value gets the middle.
   const double least = kind_ == Kind::logarithmic ? low_ * 1e-6 : std::max(std::abs(low_) * 1e-9, 1e-12);
   if (high_ - low_ < least) {
@@ -33,7 +33,7 @@ Scale::Scale(Kind kind, double low, double high, double from, double to) : kind_
 }
 
 double Scale::operator()(double value) const {
-  const double share = kind_ == Kind::logarithmic ? std::log(std::max(value, low_ * 1e-9) / low_) / std::log(high_ / low_)
+  const double share = kind_ == Kind::logarithmic ? (std::log(std::max(value, low_ * 1e-6)) - std::log(low_)) / (std::log(high_) - std::log(low_))
                                                   : (value - low_) / (high_ - low_);
   return from_ + (to_ - from_) * share;
 }
@@ -50,7 +50,7 @@ std::vector<double> Scale::linear_values(int wanted) const {
 }
 
 std::vector<double> Scale::logarithmic_values(int wanted) const {
-  const double decades = std::log10(high_ / low_);
+  const double decades = std::log10(high_) - std::log10(low_);  // their ratio may be beyond a double
   const int first = static_cast<int>(std::floor(std::log10(low_)));
   const int last = static_cast<int>(std::ceil(std::log10(high_)));
   const int every = std::max(1, static_cast<int>(std::ceil(decades / std::max(1, wanted))));
@@ -75,4 +75,4 @@ std::vector<Tick> Scale::ticks(int wanted) const {
   return ticks;
 }
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

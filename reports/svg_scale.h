@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace tunebook::reports {
+namespace tunebook::reports::page {
 
 struct Tick {
   double value = 0;
@@ -37,4 +37,4 @@ class Scale {
   double from_, to_;
 };
 
-}  // namespace tunebook::reports
+}  // namespace tunebook::reports::page

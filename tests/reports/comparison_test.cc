@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "reports/gate.h"
 
 namespace tunebook::reports {
@@ -36,7 +37,8 @@ Item item(std::int64_t n, const std::vector<double>& process_medians_us, std::in
               .objective = "time"};
   item.session_id = "s" + std::to_string(n);
   item.kernel_hash = "k1";
-  item.environment = {{"GPU", "H200"}, {"driver", "580.1"}, {"toolkit", "nvrtc 13.0"}, {"clocks", "not locked"}, {"host", "a"}};
+  item.environment = {{"GPU", "H200"}, {"driver", "580.1"}, {"toolkit", "nvrtc 13.0"}, {"clocks", "not locked"}, {"application sm clock mhz", "1980.0"},
+                      {"host", "a"}};
   if (!process_medians_us.empty()) {
     ConfigurationRow winner;
     winner.configuration = configuration(block);
@@ -117,6 +119,7 @@ TEST(Comparison, ExitCodes) {
     EXPECT_EQ(exit_code(fewer, fail_on), fail_on == FailOn::inconclusive ? 3 : 0);
     EXPECT_EQ(exit_code(lost, fail_on), fail_on == FailOn::never ? 0 : 3) << "nothing passes any more";
   }
+  EXPECT_EQ(compare(base, lost, {}).items.back().base_processes, 10u);
   EXPECT_EQ(exit_code(none, FailOn::never), 0);
   EXPECT_EQ(exit_code(none, FailOn::regression), 2) << "a gate that looked at nothing has not passed";
   EXPECT_EQ(compare(none, none, {}).verdict_line, "nothing to compare");
@@ -172,6 +175,7 @@ TEST(Comparison, DifferencesRefuseTheGate) {
       {"toolkit", "toolkit", set(2, "nvrtc 13.1")},
       {"clocks", "clocks", set(3, "locked at 1500 MHz")},
       {"clocks", "clocks", [](Item& changed) { changed.key.method = "cold/2@1500MHz"; }},
+      {"clocks", "application sm clock mhz", [](Item& changed) { changed.environment[4].value = "1500.0"; }},
       {"kernel", "kernel copy", [](Item& changed) { changed.kernel_hash = "k2"; }},
       {"driver", "driver", [](Item& changed) { changed.environment.erase(changed.environment.begin() + 1); }}};
   for (const Case& one : cases) {
@@ -209,6 +213,10 @@ TEST(Comparison, DifferencesRefuseTheGate) {
   ASSERT_EQ(shown.differences.size(), 1u);
   EXPECT_FALSE(shown.differences[0].matters);
   EXPECT_EQ(shown.exit_code, 0);
+  // A clock setting that one side did not read.
+  Item silent = item(1, ten(100));
+  silent.environment.erase(silent.environment.begin() + 4);
+  EXPECT_EQ(compare(report({item(1, ten(100))}), report({silent}), {}).exit_code, 0);
 }
 
 TEST(Comparison, DifferencesOfManyItemsAreShownOnce) {
@@ -268,16 +276,24 @@ TEST(Comparison, HistoricalNoiseWidensTheGate) {
   EXPECT_EQ(compared.threshold, 0.02);
   EXPECT_EQ(compared.verdict, Verdict::unchanged);
 
-  // Given from elsewhere, where a filter hides the nights; those after the compared one do not count.
-  ComparisonExtras extras;
-  extras.base_history = {nights_of({100, 100.1, 100, 100.1, 100, 130, 100, 130})};
-  Item filtered = item(1, ten(100));
-  filtered.session_id = "night4";
-  const Comparison quiet = compare(report({filtered}), candidate, {}, extras);
-  EXPECT_EQ(quiet.items[0].noise_nights, 5u);
-  EXPECT_LT(quiet.items[0].noise, 0.004);
-  EXPECT_EQ(quiet.items[0].gate, 0.02);
-  EXPECT_EQ(quiet.items[0].verdict, Verdict::regression);
+  // An older night compared with a newer one: the candidate is among the nights, and must not hide its own change.
+  Item newer = item(1, ten(100)), older = item(1, ten(130));
+  newer.trend = nights_of({100, 100.1, 100, 130, 100.1, 100});
+  older.session_id = "night3";
+  const Comparison back = compare(report({newer}), report({older}), {});
+  EXPECT_EQ(back.items[0].noise_nights, 5u);
+  EXPECT_LT(back.items[0].noise, 0.004);
+  EXPECT_EQ(back.items[0].verdict, Verdict::regression);
+}
+
+TEST(Comparison, ClocksThatMovedAreNamed) {
+  Item base = item(1, ten(100)), candidate = item(1, ten(112));
+  base.winner->sm_clock_mhz = 1980;
+  candidate.winner->sm_clock_mhz = 1755;
+  const std::string reason = compare(report({base}), report({candidate}), {}).items[0].reason;
+  EXPECT_NE(reason.find("; the SM clock was 1980 MHz and is 1755 MHz"), std::string::npos) << reason;
+  candidate.winner->sm_clock_mhz = 1965;
+  EXPECT_EQ(compare(report({base}), report({candidate}), {}).items[0].reason.find("SM clock"), std::string::npos);
 }
 
 TEST(Comparison, ThresholdsOfKernels) {
@@ -314,12 +330,38 @@ TEST(Comparison, NamesOfDifferences) {
   }
 }
 
+// Whatever is written there is refused with a message, or means something within bounds.
+TEST(Comparison, OptionsOfAnyText) {
+  Random random(9);
+  const std::string letters = "0123456789.%=-+eE,nafi x\n\0\xff" "drivekl";
+  int taken = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string text;
+    for (std::uint64_t length = random.below(12); length > 0; --length) text += letters[random.below(letters.size())];
+    if (random.below(3) == 0) text += '%';
+    ComparisonSettings settings;
+    try {
+      set_threshold(settings, text);
+      ++taken;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("--threshold"), std::string::npos);
+    }
+    EXPECT_TRUE(settings.threshold >= 0 && settings.threshold <= 10) << text;
+    for (const auto& [kernel, threshold] : settings.kernel_thresholds) EXPECT_TRUE(threshold >= 0 && threshold <= 10 && !kernel.empty()) << text;
+    try {
+      allow_differences(settings, text);
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("--allow-different"), std::string::npos);
+    }
+  }
+  EXPECT_GT(taken, 100);
+}
+
 TEST(Comparison, RemeasuredTimesDecide) {
   Item base = item(1, ten(100)), candidate = item(1, ten(120), 256);
   candidate.environment[1].value = "581";
-  ComparisonExtras extras;
-  extras.remeasured = {{0, 0, ten(80), ten(80.1)}};
-  const Comparison comparison = compare(report({base}), report({candidate}), {}, extras);
+  const std::vector<Remeasurement> again = {{0, 0, ten(80), ten(80.1)}};
+  const Comparison comparison = compare(report({base}), report({candidate}), {}, again);
   const ComparedItem& compared = comparison.items[0];
   EXPECT_TRUE(compared.remeasured);
   EXPECT_EQ(compared.verdict, Verdict::unchanged);
@@ -330,7 +372,7 @@ TEST(Comparison, RemeasuredTimesDecide) {
   EXPECT_EQ(comparison.exit_code, 0);
   // The kernel is not the same for being timed at the same time.
   candidate.kernel_hash = "k2";
-  EXPECT_TRUE(compare(report({base}), report({candidate}), {}, extras).gate_refused);
+  EXPECT_TRUE(compare(report({base}), report({candidate}), {}, again).gate_refused);
 }
 
 TEST(Comparison, BadNumbersOfABookAreNoVerdict) {

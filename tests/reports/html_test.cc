@@ -1,0 +1,256 @@
+#include "reports/html.h"
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "reports/html_page.h"
+#include "reports/html_table.h"
+#include "reports/sample_reports.h"
+
+namespace tunebook::reports {
+namespace {
+
+using testing::sample_comparison;
+using testing::sample_report;
+using page::Page;
+using page::Table;
+using page::page_script;
+using page::page_style;
+
+std::size_t count(std::string_view text, std::string_view piece) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(piece); at != std::string_view::npos; at = text.find(piece, at + piece.size())) ++found;
+  return found;
+}
+
+bool contains(std::string_view text, std::string_view piece) { return text.find(piece) != std::string_view::npos; }
+
+// The pieces stand in the text in this order.
+void expect_order(const std::string& text, const std::vector<std::string>& pieces) {
+  std::size_t at = 0;
+  for (const std::string& piece : pieces) {
+    const std::size_t found = text.find(piece, at);
+    ASSERT_NE(found, std::string::npos) << piece << " is missing or too early";
+    at = found + 1;
+  }
+}
+
+TEST(HtmlPage, ScriptIsSmallAndBothAreAscii) {
+  EXPECT_LT(page_script().size(), 5'000u);
+  for (const std::string_view text : {page_style(), page_script()}) {
+    EXPECT_TRUE(std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
+    EXPECT_FALSE(contains(text, "</"));
+    EXPECT_FALSE(contains(text, "url("));
+    EXPECT_FALSE(contains(text, "@import"));
+  }
+}
+
+TEST(HtmlPage, PolicyAllowsItsOwnStyleAndScriptAlone) {
+  Page page("t", "");
+  const std::string html = std::move(page).finish("");
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(html, found, std::regex("http-equiv=\"Content-Security-Policy\" content=\"([^\"]*)\"")));
+  EXPECT_TRUE(std::regex_match(found[1].str(), std::regex("default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='; script-src 'sha256-[A-Za-z0-9+/]{43}='; "
+                                                          "base-uri 'none'; form-action 'none'")))
+      << found[1];
+  // The policy stands before what it is about.
+  EXPECT_LT(html.find("Content-Security-Policy"), html.find("<style>"));
+}
+
+TEST(HtmlPage, NavigationLeadsToEverySection) {
+  Page page("t", "");
+  page.section("one", "First <one>");
+  page.add("<p>x</p>");
+  page.section("two", "Second");
+  const std::string html = std::move(page).finish("end");
+  expect_order(html, {"<nav", "<a href=\"#one\">First &lt;one&gt;</a>", "<a href=\"#two\">", "</nav>", "<main", "<h2 id=\"one\">", "<p>x</p></section>", "<h2 id=\"two\">", "</section>\n</main>"});
+}
+
+TEST(HtmlTable, FirstColumnHoldsHeadersOfRows) {
+  Table table("Rows <1>", {{"name"}, {"size", "n"}}, {.classes = "sort", .find = "Filter"});
+  table.row("chosen");
+  table.cell("a");
+  table.cell("1,000", 1000.0);
+  table.row();
+  table.cell("b");
+  table.cell("", std::nan(""));
+  EXPECT_EQ(table.rows(), 2u);
+  EXPECT_EQ(std::move(table).finish(),
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Rows &lt;1&gt;\"><table class=\"sort\" data-find=\"Filter\"><caption>Rows &lt;1&gt;"
+            "</caption><thead><tr><th scope=\"col\">name</th><th scope=\"col\" class=\"n\">size</th></tr></thead><tbody>\n"
+            "<tr class=\"chosen\"><th scope=\"row\">a<td class=\"n\" data-v=\"1000\">1,000\n"
+            "<tr><th scope=\"row\">b<td class=\"n\" data-v=\"\"></tbody></table></div>\n");
+}
+
+TEST(HtmlReport, SaysThingsInOrder) {
+  const Report report = sample_report({.shapes = 3, .devices = 2, .nights = 3, .trials = 40});
+  expect_order(html(report), {"<title>matmul on 2 devices</title>", report.summary, "Exit code 0", "shape \u00d7 device", "<h3>Winners</h3>", ">Per shape</h2>",
+                              "Fastest configurations", "Every configuration tried", "Best so far vs evaluations", "Effect of each parameter", "Ladder of presets",
+                              "Failures by message", "Trend over nights", "tunebook tune matmul", "<h2 id=\"failures\"", "<h2 id=\"cost\"", "<h2 id=\"trend\"",
+                              "<h2 id=\"reproduce\"", "tunebook report --book nightly.db"});
+}
+
+TEST(HtmlReport, ShowsTheNumbersOfAnItem) {
+  Report report = sample_report({.shapes = 1, .nights = 1, .trials = 40});
+  Item& item = report.items[0];
+  item.winner->time = TimeEstimate{2960, 2951, 2969};
+  item.winner->rates = {46'430, std::nullopt, 90.4, 109.0};
+  item.top[0] = *item.winner;
+  item.top[0].resources.registers = 168;
+  item.top[0].resources.shared_static_bytes = 1024;
+  item.top[0].resources.shared_dynamic_bytes = 65'536;
+  item.top[0].resources.spill_load_bytes = 8;
+  item.top[0].resources.spill_store_bytes = 4;
+  const std::string text = html(report);
+  expect_order(text, {"2.960 ms, 46,430 GFLOP/s, 90 % of the ceiling, 109 % of the baseline&#39;s speed"});
+  expect_order(text, {"1, winner", "data-v=\"2960\">2.960", ">[2.951, 2.969]", ">46,430", ">90 %", ">109 %", ">168", ">66,560", ">12"});
+}
+
+TEST(HtmlReport, PictureAndTableBehindItAgree) {
+  const Report report = sample_report({.shapes = 1, .nights = 12, .trials = 100});
+  const std::string text = html(report);
+  std::size_t charts = 0;
+  for (std::size_t at = text.find("<figure"); at != std::string::npos; at = text.find("<figure", at + 1)) {
+    const std::string figure = text.substr(at, text.find("</figure>", at) - at);
+    const std::size_t from = figure.find("<g class=\"m\">");
+    ASSERT_NE(from, std::string::npos);
+    const std::string marks = figure.substr(from, figure.find("</g>", from) - from);
+    EXPECT_EQ(count(marks, "<circle") + count(marks, "<path"), count(figure, "<tr") - 1);
+    ++charts;
+  }
+  EXPECT_EQ(charts, 3u);
+  // Every kind of failure has its own mark, and the key says how many there were.
+  for (const auto& [outcome, trials] : report.items[0].outcomes) {
+    if (outcome == Outcome::wrong_result) {
+      EXPECT_TRUE(contains(text, "wrong result (" + std::to_string(trials) + ")"));
+    }
+  }
+}
+
+TEST(HtmlReport, TellsTimesOfOtherDevicesApart) {
+  Report report = sample_report({.shapes = 2, .trials = 10});
+  EXPECT_FALSE(contains(html(report), "predict nothing for a GPU"));
+  report.items[1].key.device_kind = "cpu";
+  EXPECT_TRUE(contains(html(report), "predict nothing for a GPU"));
+}
+
+TEST(HtmlReport, MarksWhatWasNeverTuned) {
+  const std::string text = html(sample_report({.shapes = 5, .devices = 5, .trials = 10}));
+  EXPECT_EQ(count(text, "class=\"n text never\""), 1u);
+  EXPECT_TRUE(contains(text, "<span class=\"hide\">never tuned</span>"));
+}
+
+TEST(HtmlReport, WorksWithoutWinnersWorkTrialsOrItems) {
+  EXPECT_TRUE(contains(html(Report()), "</html>"));
+  Report report = sample_report({.shapes = 2, .trials = 10});
+  Item bare;
+  bare.key = report.items[0].key;
+  bare.finished = false;
+  report.items[0] = bare;
+  report.items[1] = bare;
+  report.items[1].finished = true;
+  const std::string text = html(report);
+  EXPECT_TRUE(contains(text, "No winner for 2 items"));
+  EXPECT_TRUE(contains(text, "not finished"));
+  EXPECT_FALSE(contains(text, "nan"));
+  EXPECT_FALSE(contains(text, "inf "));
+}
+
+TEST(HtmlReport, StaysSmall) {
+  for (const auto& size : {testing::SampleSize{.shapes = 1, .trials = 3'000}, {.shapes = 40, .nights = 12, .trials = 300}, {.shapes = 150, .nights = 40, .trials = 6}}) {
+    const std::string text = html(sample_report(size));
+    EXPECT_LT(text.size(), kMostHtmlBytes);
+    // It is not small by leaving out everything.
+    EXPECT_GT(text.size(), 150'000u);
+  }
+}
+
+TEST(HtmlReport, ThinningKeepsTheBestAndTheWorst) {
+  Report report = sample_report({.shapes = 1, .trials = 7'000});
+  Item& item = report.items[0];
+  item.trials[4'711].time_us = 0.0123456;
+  item.trials[4'711].outcome = Outcome::ok;
+  item.trials[6'000].time_us = 9.87654e6;
+  item.trials[6'000].outcome = Outcome::abandoned;
+  const std::string text = html(report);
+  EXPECT_TRUE(contains(text, "<tr><th scope=\"row\">4712<td>0.01235"));
+  EXPECT_TRUE(contains(text, "<tr><th scope=\"row\">6001<td>"));
+  EXPECT_TRUE(contains(text, "of 7,000 trials"));
+}
+
+TEST(HtmlComparison, SaysThingsInOrder) {
+  const Comparison comparison = sample_comparison({.shapes = 7, .nights = 3, .trials = 40});
+  const std::string text = html(comparison);
+  expect_order(text, {"class=\"verdict bad\"", comparison.verdict_line, "Exit code 3 (fails on: regression)", "Worst:", "+8.3 %", "[+7.1, +9.5]", "<h2 id=\"environments\"",
+                      "matters, allowed", "<h2 id=\"flags\"", "another winner:", "BM 128 \u2192 64, STAGES 2 \u2192 3", "<h2 id=\"changes\"", "<h2 id=\"overview\"",
+                      "<h2 id=\"shapes\"", "<h2 id=\"failures\"", "<h2 id=\"cost\"", "<h2 id=\"trend\"", "<h2 id=\"reproduce\"", "tunebook compare nightly.db"});
+  // Verdicts are words, and their signs are not read out.
+  EXPECT_GE(count(text, "<span aria-hidden=\"true\">\u25b2 </span>regression"), 3u);
+  EXPECT_EQ(count(text, "\u25b2"), count(text, "<span aria-hidden=\"true\">\u25b2 </span>regression"));
+  EXPECT_EQ(count(text, "\u25bc"), count(text, "<span aria-hidden=\"true\">\u25bc </span>improvement"));
+  // The forest plot has a row and a band for every item.
+  EXPECT_EQ(count(text, "<td class=\"plot\"><svg aria-hidden=\"true\"><rect class=\"band\""), 7u);
+}
+
+TEST(HtmlComparison, SaysWhyAGateIsRefused) {
+  Comparison comparison = sample_comparison({.shapes = 2, .trials = 10});
+  comparison.gate_refused = true;
+  comparison.exit_code = 2;
+  comparison.differences[0].allowed = false;
+  const std::string text = html(comparison);
+  EXPECT_TRUE(contains(text, "Exit code 2 (refused as a gate: the environments differ)"));
+  EXPECT_TRUE(contains(text, "<span class=\"bad\">no gate</span>"));
+}
+
+TEST(HtmlComparison, ShowsItemsOfOneSide) {
+  Comparison comparison = sample_comparison({.shapes = 3, .trials = 10});
+  comparison.items[1].base.reset();
+  comparison.items[1].base_time.reset();
+  comparison.items[1].change = comparison.items[1].change_low = comparison.items[1].change_high = std::nullopt;
+  comparison.items[1].verdict = Verdict::only_candidate;
+  comparison.items[2].candidate.reset();
+  comparison.items[2].candidate_time.reset();
+  comparison.items[2].change = comparison.items[2].change_low = comparison.items[2].change_high = std::nullopt;
+  comparison.items[2].verdict = Verdict::only_base;
+  const std::string text = html(comparison);
+  EXPECT_TRUE(contains(text, "only in candidate"));
+  EXPECT_TRUE(contains(text, "only in base"));
+}
+
+// What a browser would take for a tag or an attribute of its own must come from the writer, whatever the texts are: the tags of a hostile
+// report are those of a harmless one.
+TEST(HtmlHostile, TextsAreNoMarkup) {
+  const std::set<std::string> allowed = {"a",  "b",    "bdi", "body", "br",  "caption", "circle", "code", "dd",   "details", "div",     "dl",      "doctype", "dt", "figcaption", "figure", "footer", "g",
+                                         "h1", "h2",   "h3",  "h4",   "head", "header", "html",   "li",   "line", "main",    "meta",    "nav",     "p",       "path", "polyline", "pre",    "rect",   "script",
+                                         "section", "small", "span", "style", "summary", "svg", "table", "tbody", "td", "text", "th", "thead", "title", "tr", "ul"};
+  for (const std::string& text : {html(testing::hostile_report(30)), html(testing::hostile_comparison(30))}) {
+    EXPECT_LT(text.size(), kMostHtmlBytes);
+    EXPECT_EQ(count(text, "<script"), 1u);
+    EXPECT_EQ(count(text, "</script"), 1u);
+    EXPECT_EQ(count(text, "</style"), 1u);
+    const std::string body = text.substr(text.find("<body>"), text.rfind("<script>") - text.find("<body>"));
+    for (std::size_t at = body.find('<'); at != std::string::npos; at = body.find('<', at + 1)) {
+      std::size_t from = at + (body[at + 1] == '/' ? 2 : 1), end = from;
+      while (std::isalnum(static_cast<unsigned char>(body[end])) != 0) ++end;
+      EXPECT_EQ(allowed.count(body.substr(from, end - from)), 1u) << body.substr(at, 80);
+    }
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      ASSERT_TRUE(byte >= 0x20 || c == '\n' || c == '\t') << static_cast<int>(byte);
+      ASSERT_NE(byte, 0x7F);
+    }
+    EXPECT_FALSE(contains(text, "\u202e"));
+    EXPECT_FALSE(contains(text, "\xff"));
+    EXPECT_TRUE(contains(text, "&lt;script&gt;document.title=&#39;owned&#39;&lt;/script&gt;"));
+    EXPECT_TRUE(contains(text, "[U+202E]"));
+    EXPECT_TRUE(contains(text, "escape[U+001B][31m nul[U+0000]"));
+  }
+}
+
+}  // namespace
+}  // namespace tunebook::reports
