@@ -113,6 +113,37 @@ class SanitizingExecutor : public ScriptedExecutor {
   int asked_ = 0;
 };
 
+// Compiles ahead, answering out of order; TILE=4 does not compile, TILE=8 needs local memory.
+class ForeseeingExecutor : public ScriptedExecutor {
+ public:
+  bool foresees() const override { return true; }
+  void foresee(const Configuration& configuration, std::function<void(const Foresight&)> done) override {
+    const auto value = std::get<std::int64_t>(configuration.at("TILE"));
+    foreseen_.push_back(value);
+    Foresight foresight;
+    if (value == 4) foresight.outcome = Outcome::compile_error;
+    if (value == 8) foresight.resources.stack_bytes = 64;
+    answers_.push_back([done = std::move(done), foresight] { done(foresight); });
+  }
+  void submit(Proposal proposal) override {
+    submitted_.push_back(std::get<std::int64_t>(proposal.configuration.at("TILE")));
+    ScriptedExecutor::submit(std::move(proposal));
+  }
+  bool run_until(const std::function<bool()>& finished, double deadline_seconds) override {
+    while (!answers_.empty()) {
+      const auto answer = std::move(answers_.back());
+      answers_.pop_back();
+      answer();
+    }
+    return ScriptedExecutor::run_until(finished, deadline_seconds);
+  }
+
+  std::vector<std::int64_t> foreseen_, submitted_;
+
+ private:
+  std::vector<std::function<void()>> answers_;
+};
+
 class TuneExecutorTest : public ::testing::Test {
  protected:
   TuneExecutorTest()
@@ -159,6 +190,34 @@ TEST_F(TuneExecutorTest, StoppedBeforeTheFirstTrialIsInterruptedNotFinished) {
   EXPECT_EQ(result.measured, 4);
   ASSERT_TRUE(result.winner);
   EXPECT_EQ(result.winner->configuration, tile(8));
+}
+
+TEST_F(TuneExecutorTest, WhatIsKnownNotToCompileIsNoTrialAndWhatNeedsLocalMemoryComesLast) {
+  options_.strategy = "auto";
+  ForeseeingExecutor executor;
+  const TuneResult result = run(executor);
+  EXPECT_EQ(std::set<std::int64_t>(executor.foreseen_.begin(), executor.foreseen_.end()), (std::set<std::int64_t>{1, 2, 4, 8}));
+  EXPECT_EQ(executor.foreseen_.size(), 4u) << "each once";
+  ASSERT_EQ(executor.submitted_.size(), 3u);
+  EXPECT_EQ(executor.submitted_.back(), 8);
+  EXPECT_EQ(result.proposals, 3);
+  EXPECT_EQ(result.outcomes.size(), 1u);
+  ASSERT_TRUE(result.winner);
+  EXPECT_EQ(result.winner->configuration, tile(8)) << "tried all the same";
+
+  options_.foresight = false;
+  ForeseeingExecutor without;
+  EXPECT_FALSE(run(without).from_book) << "another session";
+  EXPECT_TRUE(without.foreseen_.empty());
+}
+
+TEST_F(TuneExecutorTest, AnEndWhileConfigurationsAreCompiledAhead) {
+  options_.strategy = "auto";
+  ForeseeingExecutor executor;
+  int asked = 0;
+  options_.stop = [&asked] { return ++asked > 2; };
+  EXPECT_TRUE(run(executor).interrupted);
+  executor.run_until([] { return true; }, 0);  // answers that come after the session has ended
 }
 
 TEST_F(TuneExecutorTest, AFastPresetOutsideTheSpaceNeitherWinsNorAbandonsTheRest) {

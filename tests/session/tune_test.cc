@@ -5,10 +5,12 @@
 
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "session/book_seeds.h"
 #include "session/replay_executor.h"
 #include "support/synthetic_recording.h"
 
@@ -176,6 +178,125 @@ TEST_F(TuneTest, WhereNarrowsTheSpaceAndIsPartOfTheSession) {
   options_.budget = Budget::parse("all");
   const TuneResult result = run();
   EXPECT_EQ(total(result), static_cast<std::int64_t>(space_->size()));
+}
+
+// A session that its time limit cuts goes on later as the one that it would have been; what it had found is a winner meanwhile.
+TEST_F(TuneTest, ACutSessionHasAWinnerAndGoesOn) {
+  const TuneResult undisturbed = run("whole.db");
+  // A recording takes no time: the limit is waited for after so many trials.
+  constexpr std::int64_t kTrials = 37;
+  options_.time_limit_s = 1;
+  const auto start = std::chrono::steady_clock::now();
+  std::int64_t seen = 0;
+  TuneObserver observer;
+  observer.trial = [&](const TrialRecord&) {
+    if (++seen == kTrials) std::this_thread::sleep_until(start + std::chrono::duration<double>(options_.time_limit_s));
+  };
+  TuneResult cut;
+  {
+    ReplayExecutor executor(*recording_);
+    Store store(folder_ / "cut.db");
+    cut = tune(subject_, *space_, options_, executor, store, observer, start);
+  }
+  ASSERT_TRUE(cut.cut);
+  EXPECT_FALSE(cut.interrupted);
+  EXPECT_LE(cut.measured, kTrials);
+  ASSERT_TRUE(cut.winner);
+  EXPECT_NE(cut.winner->session_id, cut.session_id);
+  Store store(folder_ / "cut.db");
+  EXPECT_EQ(store.check().sessions, 2);
+  EXPECT_EQ(store.kernel_winners(subject_.kernel, "time").size(), 1u);  // a lookup has it
+
+  options_.time_limit_s = 0;
+  const TuneResult whole = run("cut.db");
+  EXPECT_FALSE(whole.cut);
+  EXPECT_EQ(whole.session_id, cut.session_id);
+  EXPECT_EQ(whole.measured, 100 - cut.measured);
+  EXPECT_EQ(whole.outcomes, undisturbed.outcomes);
+  ASSERT_TRUE(whole.winner && whole.previous);
+  EXPECT_EQ(whole.previous->session_id, cut.winner->session_id);
+  EXPECT_EQ(whole.winner->configuration, undisturbed.winner->configuration);
+  EXPECT_LE(whole.winner->median_us, cut.winner->median_us);
+}
+
+TEST_F(TuneTest, TimedAnewIsOnlyTheStandingWinner) {
+  options_.retime = true;
+  EXPECT_TRUE(run().no_standing_winner);
+  options_.retime = false;
+  subject_.presets = {{"default", space_->configuration(11)}, {"other", space_->configuration(12)}};
+  const TuneResult first = run();
+  options_.retime = true;
+  const TuneResult again = run();
+  EXPECT_EQ(again.measured, 2);
+  EXPECT_NE(again.session_id, first.session_id);
+  ASSERT_TRUE(again.winner && again.previous);
+  EXPECT_EQ(again.winner->configuration, first.winner->configuration);
+  EXPECT_EQ(again.previous->session_id, first.session_id);
+  const auto trials = Store(folder_ / "book.db").session_trials(again.session_id);
+  ASSERT_EQ(trials.size(), 2u);
+  EXPECT_EQ(trials[0].origin, "preset:default");
+  EXPECT_EQ(trials[1].origin, "standing_winner");
+  EXPECT_FALSE(trials[1].reused);
+
+  // Every time anew, but for what the same sweep has done already.
+  EXPECT_NE(run().session_id, again.session_id);
+  options_.sweep_start_utc = "2020-01-01T00:00:00.000000Z";
+  const TuneResult answered = run();
+  EXPECT_TRUE(answered.from_book);
+  options_.sweep_start_utc = "9999-01-01T00:00:00.000000Z";
+  EXPECT_EQ(run().measured, 2);
+}
+
+TEST_F(TuneTest, MeasuredAnewOnceInASweep) {
+  run();
+  options_.remeasure = true;
+  options_.sweep_start_utc = "2020-01-01T00:00:00.000000Z";
+  EXPECT_TRUE(run().from_book);
+  options_.sweep_start_utc = "9999-01-01T00:00:00.000000Z";
+  EXPECT_EQ(run().measured, 101);
+}
+
+// A session that began before another one found a better winner must not hide that one when it ends.
+TEST_F(TuneTest, ASessionThatIsTakenUpKnowsTheWinnerThatCameMeanwhile) {
+  std::int64_t seen = 0;
+  bool stop = false;
+  TuneObserver observer;
+  observer.trial = [&](const TrialRecord&) { stop = ++seen >= 5; };
+  options_.budget = Budget::parse("10");
+  options_.strategy = "random";
+  options_.stop = [&] { return stop; };
+  const TuneResult begun = run("book.db", observer);
+  ASSERT_TRUE(begun.interrupted);
+  stop = false;
+  options_.stop = nullptr;
+
+  const TuneOptions small = options_;
+  options_.strategy = "exhaustive";
+  options_.budget = Budget::parse("all");
+  const TuneResult best = run();
+  options_ = small;
+  const TuneResult ended = run();
+  EXPECT_EQ(ended.session_id, begun.session_id);
+  ASSERT_TRUE(ended.winner && best.winner);
+  EXPECT_EQ(ended.winner->configuration, best.winner->configuration);
+  EXPECT_EQ(ended.proposals, 10);
+}
+
+TEST_F(TuneTest, WinnersOfOtherDevicesCountOnlyFromBeforeTheSweep) {
+  run();
+  Recording& other = recording_.emplace(Recording::load(test::write_synthetic_recording(folder_, "second", 8, 600)));
+  subject_ = replay_subject(other, "");
+  const auto seeds = [&](const std::string& since) {
+    TrialContext context;
+    context.kernel = subject_.kernel;
+    context.device = other.device();
+    context.device.name = "another";
+    Store store(folder_ / "book.db");
+    return related_winners(store, context, subject_.problem, *space_, "time", since).size();
+  };
+  EXPECT_EQ(seeds(""), 1u);
+  EXPECT_EQ(seeds("9999-01-01T00:00:00.000000Z"), 1u);
+  EXPECT_EQ(seeds("2020-01-01T00:00:00.000000Z"), 0u);
 }
 
 TEST_F(TuneTest, AnotherProblemThanTheRecordedOneIsRefused) {

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "cpu/asan_hooks.h"
-#include "cpu/child_process.h"
 #include "cpu/host_compiler.h"
+#include "worker/child_process.h"
 
 namespace tunebook {
 namespace {

@@ -21,9 +21,9 @@
 #include "core/hash.h"
 #include "core/json_text.h"
 #include "cpu/asan_runtime.h"
-#include "cpu/child_process.h"
 #include "cpu/cpu_device.h"
 #include "cpu/source_rewriter.h"
+#include "worker/child_process.h"
 
 namespace tunebook {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/hash.h"
-#include "cpu/child_process.h"
+#include "worker/child_process.h"
 
 namespace tunebook {
 namespace {

@@ -57,7 +57,8 @@ BookSeeds BookSeeds::from_text(const std::string& text) {
 }
 
 std::vector<Configuration> related_winners(const Store& store, const TrialContext& context, const Problem& problem, const SearchSpace& space,
-                                           const std::string& objective, std::size_t limit) {
+                                           const std::string& objective, const std::string& other_devices_before_utc,
+                                           std::size_t limit) {
   struct Candidate {
     bool other_device = false;
     double distance = 0;
@@ -65,7 +66,9 @@ std::vector<Configuration> related_winners(const Store& store, const TrialContex
   };
   const std::string device = context.device.key();
   std::vector<Candidate> candidates;
-  for (Store::KernelWinner& winner : store.kernel_winners(context.kernel, objective)) {
+  std::optional<Store::OtherDevices> others;
+  if (!other_devices_before_utc.empty()) others = {device, other_devices_before_utc};
+  for (Store::KernelWinner& winner : store.kernel_winners(context.kernel, objective, others)) {
     const bool other_device = winner.device_key != device;
     if (!other_device && winner.problem == problem) continue;  // the standing winner, or one measured otherwise
     candidates.push_back({other_device, squared_distance(problem, winner.problem), std::move(winner.configuration)});

@@ -22,9 +22,11 @@ struct BookSeeds {
 };
 
 // Winners of the same kernel for other problems or on other devices, each configuration once: same device first, then by distance
-// between the problems (Euclidean, of log2 of the sizes; different categorical values count as far apart). Only what is in the space.
+// between the problems (Euclidean, of log2 of the sizes; different categorical values count as far apart). Only what is in the space;
+// of other devices, if a time is given, only what stood before it.
 std::vector<Configuration> related_winners(const Store& store, const TrialContext& context, const Problem& problem, const SearchSpace& space,
-                                           const std::string& objective, std::size_t limit = 6);
+                                           const std::string& objective, const std::string& other_devices_before_utc = "",
+                                           std::size_t limit = 6);
 
 // Values from a book are used only if the template at hand declares them.
 bool declared(const SearchSpace& space, const Configuration& configuration);

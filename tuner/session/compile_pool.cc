@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "session/compile_slots.h"
 #include "session/host_resources.h"
 
 namespace tunebook {
@@ -21,6 +22,9 @@ namespace {
 // A worker that dies without compiling anything is tried again, as a machine out of memory for a moment recovers; three such
 // deaths in a row are not chance.
 constexpr int kStartAttempts = 3;
+
+// How soon is asked again for a compile slot that another session has. Compiles take 40 ms and more.
+constexpr double kSlotRetrySeconds = 0.01;
 
 // The answer to a job whose worker died of it. `address_space_mib`: the worker's limit.
 CompileReply reply_of_lost_worker(const LostReason& reason, std::int64_t address_space_mib) {
@@ -123,6 +127,7 @@ struct CompilePool::Impl {
       options.worker.address_space_mib = compile_address_space_mib(host, options.workers, options.threads_per_worker);
     }
     slots.resize(static_cast<std::size_t>(options.workers));
+    if (!options.slots_file.empty()) compile_slots.emplace(options.slots_file);
   }
 
   EventLoop& loop;
@@ -138,6 +143,8 @@ struct CompilePool::Impl {
   std::optional<Hello> hello;
   CompileStatistics counts;  // what accumulates
   std::set<std::string> notes;
+  std::optional<CompileSlots> compile_slots;  // shared with other sessions; one for each job that is handed out
+  Timer slot_retry{loop, [this] { dispatch(); }};
   std::shared_ptr<int> alive = std::make_shared<int>();  // expires with the pool: for what was posted to the loop
 
   void start_worker(Slot& slot);
@@ -202,6 +209,7 @@ void CompilePool::Impl::worker_lost(Slot& slot, const LostReason& reason) {
 
 void CompilePool::Impl::put_back(std::map<JobId, Job> jobs, bool alone) {
   for (auto& [id, job] : jobs) {
+    if (compile_slots) compile_slots->give_back();
     job.alone = job.alone || alone;
     queue.emplace(job.key, std::move(job));
   }
@@ -221,6 +229,7 @@ void CompilePool::Impl::attempt_failed(Slot& slot, std::string why) {
 
 void CompilePool::Impl::job_done(Slot& slot, JobId id, CompileReply reply) {
   const Job job = std::move(slot.jobs.extract(id).mapped());
+  if (compile_slots) compile_slots->give_back();
   failures_in_row = 0;
   reply.id = job.caller_id;
   ++counts.finished;
@@ -265,6 +274,10 @@ void CompilePool::Impl::dispatch() {
     ++next;  // handing it out takes it from the queue
     Slot* slot = choose_slot(alone);
     if (slot != nullptr) {
+      if (compile_slots && !compile_slots->try_take()) {
+        slot_retry.start(kSlotRetrySeconds);
+        return;
+      }
       hand_out(*slot, key);
     } else if (!alone) {
       return;

@@ -21,6 +21,7 @@ struct CompilePoolOptions {
   int max_threads_per_worker = 1;  // ... this: max_compile_threads() of the device kind
   double timeout_s = 60;        // of one compile
   double start_timeout_s = kWorkerStartSeconds;
+  std::string slots_file;       // of CompileSlots: each compile waits for one; "": none are needed
 };
 
 // The answer to a job. A compiler that crashed or was killed (compile_error), hung (compile_timeout) or was stopped from outside

@@ -12,11 +12,13 @@
 #include "session/clock_lock.h"
 #include "session/compile_cost.h"
 #include "session/compile_pool.h"
+#include "session/compile_slots.h"
 #include "session/finalist_timer.h"
 #include "session/profiler.h"
 #include "session/runner.h"
 #include "session/sanitizer.h"
 #include "session/subject.h"
+#include "session/timing_plan.h"
 #include "session/verification_plan.h"
 #include "worker/method.h"
 
@@ -31,26 +33,9 @@ constexpr double kHelloSeconds = kWorkerStartSeconds + 5;
 constexpr std::size_t kQueuedPerCompile = 2;
 constexpr int kReferencePriority = 1;  // before every candidate: nothing can be verified without it
 constexpr std::int64_t kReferenceId = -1;
-
-// Sampling by kind of device. A GPU's launches are short and steady; on the cpu a launch may take a second.
-TimingPlan timing_plan(const std::string& kind, CacheMode cache) {
-  TimingPlan plan;
-  plan.cache = cache;
-  if (kind == "cpu") {
-    plan.min_samples = plan.abandon_samples = 3;
-    plan.max_samples = 15;
-    plan.max_seconds = 0.6;
-    plan.target_relative_width = 0.03;
-  } else {
-    plan.min_samples = 15;
-    plan.min_kernel_seconds = 0.008;
-    plan.abandon_samples = 5;
-    plan.max_samples = 200;
-    plan.max_seconds = 0.3;
-    plan.target_relative_width = 0.005;
-  }
-  return plan;
-}
+constexpr std::int64_t kForesightId = -2;
+// With fewer compiles at once, compiling ahead would take longer than it saves; on the cpu device it would take the cores that are measured.
+constexpr int kForesightCapacity = 8;
 
 WorkerCommand command_for(const std::string& kind, const std::string& device) {
   WorkerCommand command;
@@ -132,6 +117,7 @@ struct DeviceExecutor::Impl {
     pool_options.workers = options.compile_workers;
     pool_options.timeout_s = options.compile_timeout_s;
     pool_options.max_threads_per_worker = max_compile_threads(kind);
+    pool_options.slots_file = compile_slots_file().string();
     pool = std::make_unique<CompilePool>(loop, pool_options);
     Runner::Callbacks callbacks;
     callbacks.on_idle = [this] { pump(); };
@@ -269,23 +255,42 @@ struct DeviceExecutor::Impl {
     Job& job = found->second;
     job.compiled = std::move(result.reply);
     cost.observe(job.proposal.configuration, job.compiled.seconds);
-    Resources& resources = job.compiled.resources;
-    const std::vector<PlannedLaunch>& launches = job.candidate.launches.launches;
+    refuse_what_fits_nowhere(job.compiled, job.candidate);
+    if (job.compiled.outcome != Outcome::ok) return finish(order, job.compiled.outcome, job.compiled.message);
+    ready.insert(order);
+    pump();
+  }
+
+  // Completes the compiler's report by what the launches ask for.
+  void refuse_what_fits_nowhere(CompileReply& compiled, const VerificationPlan::Candidate& candidate) const {
+    Resources& resources = compiled.resources;
+    const std::vector<PlannedLaunch>& launches = candidate.launches.launches;
     for (const PlannedLaunch& launch : launches) {
       resources.shared_dynamic_bytes = std::max(resources.shared_dynamic_bytes, launch.shape.shared_bytes);
     }
-    if (job.compiled.outcome != Outcome::ok) return finish(order, job.compiled.outcome, job.compiled.message);
     // Of several kernels the report has the most that any of them needs: the runner tells which fits.
+    if (compiled.outcome != Outcome::ok || identity.device.kind != "cuda" || !compiled.other_symbols.empty()) return;
     const LaunchShape& shape = launches.front().shape;
-    const bool one_kernel = job.compiled.other_symbols.empty();
-    if (identity.device.kind == "cuda" && one_kernel && achievable_blocks_per_sm(identity.device.limits, resources, shape.threads()) == 0) {
-      return finish(order, Outcome::no_resources,
-                    fmt::format("no block fits a multiprocessor: {} threads with {} registers each, {} + {} bytes of shared memory",
-                                shape.threads(), resources.registers, std::max<std::int64_t>(0, resources.shared_static_bytes),
-                                shape.shared_bytes));
+    if (achievable_blocks_per_sm(identity.device.limits, resources, shape.threads()) > 0) return;
+    compiled.outcome = Outcome::no_resources;
+    compiled.message = fmt::format("no block fits a multiprocessor: {} threads with {} registers each, {} + {} bytes of shared memory", shape.threads(),
+                                   resources.registers, std::max<std::int64_t>(0, resources.shared_static_bytes), shape.shared_bytes);
+  }
+
+  void foresee(const Configuration& configuration, std::function<void(const Foresight&)> told) {
+    VerificationPlan::Candidate candidate = plan->candidate(configuration);
+    if (candidate.outcome != Outcome::ok) {
+      loop.post([told = std::move(told), outcome = candidate.outcome] { told({outcome, {}}); });
+      return;
     }
-    ready.insert(order);
-    pump();
+    ++compiling;
+    pool->submit(compile_request(kForesightId, configuration), 0, [this, told = std::move(told), candidate = std::move(candidate)](CompileResult result) {
+      --compiling;
+      fail_without_compiler(result);
+      refuse_what_fits_nowhere(result.reply, candidate);
+      dispatch();
+      told({result.reply.outcome, result.reply.resources});
+    });
   }
 
   // Gives the runner the earliest proposal that is compiled.
@@ -543,6 +548,10 @@ void DeviceExecutor::submit(Proposal proposal) { impl_->submit(std::move(proposa
 void DeviceExecutor::closing() {
   impl_->closing = true;
   impl_->dispatch_soon();
+}
+bool DeviceExecutor::foresees() const { return impl_->device.kind == DeviceChoice::Kind::cuda && impl_->pool->capacity() >= kForesightCapacity; }
+void DeviceExecutor::foresee(const Configuration& configuration, std::function<void(const Foresight&)> done) {
+  impl_->foresee(configuration, std::move(done));
 }
 void DeviceExecutor::set_best(double median_us) { impl_->best_us = median_us; }
 bool DeviceExecutor::run_until(const std::function<bool()>& finished, double deadline_seconds) {

@@ -47,6 +47,8 @@ class DeviceExecutor : public Executor {
   void on_done(Done done) override;
   void submit(Proposal proposal) override;
   void closing() override;
+  bool foresees() const override;
+  void foresee(const Configuration& configuration, std::function<void(const Foresight&)> done) override;
   void set_best(double median_us) override;
   bool run_until(const std::function<bool()>& finished, double deadline_seconds) override;
   void cancel() override;

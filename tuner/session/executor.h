@@ -9,6 +9,7 @@
 #include "core/device.h"
 #include "core/problem.h"
 #include "db/store.h"
+#include "search/strategy.h"
 #include "session/sanitizer.h"
 
 namespace tunebook {
@@ -59,6 +60,10 @@ class Executor {
   virtual void submit(Proposal proposal) = 0;
   // No further proposals will follow: those left may be compiled in whatever order ends soonest.
   virtual void closing() = 0;
+  // Whether foresee() is of use: there is a compiler that reports resources, and compiling ahead does not disturb what is measured.
+  virtual bool foresees() const { return false; }
+  // Compiles the configuration without running it. `done` is called once from within run_until(), unless cancel() comes before.
+  virtual void foresee(const Configuration&, std::function<void(const Foresight&)>) {}
   // The best median so far; slower candidates may be abandoned.
   virtual void set_best(double median_us) = 0;
   // Serves events until `finished()` says so; `deadline_seconds` from now at most (negative: no limit).

@@ -60,6 +60,16 @@ bool preferred(const FinalistRecord& x, const FinalistRecord& y) {
   return x.configuration.canonical() < y.configuration.canonical();
 }
 
+// The first finalist is the winner.
+void take_first(WinnerRecord& winner) {
+  const FinalistRecord& first = winner.finalists.front();
+  winner.configuration = first.configuration;
+  winner.median_us = first.median_us;
+  winner.ci_low_us = first.ci_low_us;
+  winner.ci_high_us = first.ci_high_us;
+  winner.energy_j = first.energy_j;
+}
+
 }  // namespace
 
 std::optional<double> objective_value(const TrialRecord& trial, Objective objective) {
@@ -124,15 +134,31 @@ std::optional<WinnerRecord> decide_winner(const std::vector<Finalist>& finalists
   });
 
   WinnerRecord winner;
-  const FinalistRecord& first = contenders.front().record;
-  winner.configuration = first.configuration;
   winner.objective = objective_name(objective);
-  winner.median_us = first.median_us;
-  winner.ci_low_us = first.ci_low_us;
-  winner.ci_high_us = first.ci_high_us;
-  winner.energy_j = first.energy_j;
   for (Contender& contender : contenders) winner.finalists.push_back(std::move(contender.record));
+  take_first(winner);
   return winner;
+}
+
+TrialRecord measured_again(const TrialRecord& trial, const Finalist& finalist) {
+  TrialRecord again = trial;
+  again.reused = false;
+  again.samples_us = finalist.process_medians_us;
+  again.median_us = median(again.samples_us);
+  again.min_us = *std::min_element(again.samples_us.begin(), again.samples_us.end());
+  const Interval interval = median_interval(again.samples_us);
+  again.ci_low_us = interval.low;
+  again.ci_high_us = interval.high;
+  return again;
+}
+
+void keep_if_tied(WinnerRecord& winner, const Configuration& configuration) {
+  const auto found = std::find_if(winner.finalists.begin(), winner.finalists.end(), [&](const FinalistRecord& finalist) {
+    return finalist.in_tie_set && finalist.configuration == configuration;
+  });
+  if (found == winner.finalists.end()) return;
+  std::rotate(winner.finalists.begin(), found, found + 1);
+  take_first(winner);
 }
 
 }  // namespace tunebook

@@ -48,4 +48,10 @@ std::optional<BaselineRatio> baseline_ratio(const BaselineRecord& baseline, cons
 std::optional<WinnerRecord> decide_winner(const std::vector<Finalist>& finalists, const std::vector<TrialRecord>& trials,
                                           Objective objective);
 
+// The trial with the times of its finalist, whose process medians are its samples.
+TrialRecord measured_again(const TrialRecord& trial, const Finalist& finalist);
+
+// Makes the configuration the winner if it is in the tie set.
+void keep_if_tied(WinnerRecord& winner, const Configuration& configuration);
+
 }  // namespace tunebook

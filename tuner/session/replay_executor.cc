@@ -1,10 +1,14 @@
 #include "session/replay_executor.h"
 
 #include <chrono>
+#include <set>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "search/recording_folder.h"
 
 namespace tunebook {
 
@@ -18,6 +22,12 @@ ReplayExecutor::ReplayExecutor(const Recording& recording) : recording_(recordin
 bool ReplayExecutor::run_until(const std::function<bool()>& finished, double deadline_seconds) {
   const auto start = std::chrono::steady_clock::now();
   while (!finished()) {
+    if (!foreseen_.empty()) {
+      const std::function<void()> call = std::move(foreseen_.front());
+      foreseen_.pop_front();
+      call();
+      continue;
+    }
     if (queue_.empty()) return false;  // nothing can happen any more
     const Proposal proposal = std::move(queue_.front());
     queue_.pop_front();
@@ -28,6 +38,17 @@ bool ReplayExecutor::run_until(const std::function<bool()>& finished, double dea
     }
   }
   return true;
+}
+
+void ReplayExecutor::foresee(const Configuration& configuration, std::function<void(const Foresight&)> done) {
+  const std::optional<Recording::Entry> entry = recording_.lookup(configuration);
+  const Foresight foresight = entry ? entry->foresight() : Foresight{Outcome::invalid, {}};
+  foreseen_.push_back([done = std::move(done), foresight] { done(foresight); });
+}
+
+void ReplayExecutor::cancel() {
+  queue_.clear();
+  foreseen_.clear();
 }
 
 TrialRecord ReplayExecutor::answer(const Proposal& proposal) const {
@@ -43,6 +64,7 @@ TrialRecord ReplayExecutor::answer(const Proposal& proposal) const {
   }
   record.outcome = entry->outcome;
   record.compile_seconds = entry->cost_s;
+  record.resources = entry->resources;
   if (entry->time_us) {
     record.median_us = record.min_us = record.ci_low_us = record.ci_high_us = entry->time_us;
     record.samples_us = {*entry->time_us};
@@ -63,15 +85,47 @@ std::vector<Finalist> ReplayExecutor::time_finalists(const std::vector<Configura
   return finalists;
 }
 
+namespace {
+
+// `shape` is positional or by name.
+bool is_recorded(const Problem& problem, const std::string& shape) {
+  std::string positional;
+  for (const auto& [name, value] : problem.items()) positional += (positional.empty() ? "" : ",") + to_text(value);
+  return shape == positional || shape == problem.display();
+}
+
+}  // namespace
+
+Recording load_recording(const std::filesystem::path& path, const std::string& kernel, const std::string& shape) {
+  if (!std::filesystem::is_directory(path)) return Recording::load(path);
+  std::vector<std::filesystem::path> files;
+  std::optional<Recording> chosen;
+  std::set<std::string> kernels;
+  std::string problems;
+  for (const std::filesystem::path& file : find_recordings(path).recordings) {
+    Recording recording = Recording::load(file);
+    kernels.insert(recording.kernel());
+    if (recording.kernel() != kernel) continue;
+    problems += fmt::format("{}{}", problems.empty() ? "" : "; ", recording.problem().display());
+    if (!shape.empty() && !is_recorded(recording.problem(), shape)) continue;
+    files.push_back(file);
+    chosen.emplace(std::move(recording));
+  }
+  if (!kernels.contains(kernel)) {
+    throw InputError(fmt::format("{}: no recording of kernel '{}' in this folder; there are: {}", path.string(), kernel, fmt::join(kernels, ", ")));
+  }
+  if (!chosen) throw InputError(fmt::format("--shape {}: problem not recorded in {}; of {} there are: {}", shape, path.string(), kernel, problems));
+  if (files.size() > 1) {
+    throw InputError(fmt::format("{}: {} recordings of kernel '{}' in this folder; name one: --device replay:{}", path.string(), files.size(),
+                                 kernel, files.front().string()));
+  }
+  return std::move(*chosen);
+}
+
 TuneSubject replay_subject(const Recording& recording, const std::string& shape) {
   const Problem& problem = recording.problem();
-  if (!shape.empty()) {
-    // Positional or by name; anything but the recorded problem has no times.
-    std::string positional;
-    for (const auto& [name, value] : problem.items()) positional += (positional.empty() ? "" : ",") + to_text(value);
-    if (shape != positional && shape != problem.display()) {
-      throw InputError(fmt::format("--shape {}: problem not recorded; {} holds {} only", shape, recording.name(), problem.display()));
-    }
+  if (!shape.empty() && !is_recorded(problem, shape)) {
+    throw InputError(fmt::format("--shape {}: problem not recorded; {} holds {} only", shape, recording.name(), problem.display()));
   }
   TuneSubject subject;
   subject.kernel = recording.kernel();

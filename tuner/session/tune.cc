@@ -9,8 +9,13 @@
 
 #include "core/statistics.h"
 #include "session/book_seeds.h"
+#include "session/contenders.h"
 #include "session/finalists.h"
+#include "session/lookahead.h"
+#include "session/ordered_outcomes.h"
 #include "session/possible_time.h"
+#include "session/search_limit.h"
+#include "session/session_identity.h"
 #include "session/session_lock.h"
 
 namespace tunebook {
@@ -18,27 +23,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Fastest trials kept in memory with their whole record; finalists come from them.
-constexpr std::size_t kKeptTrials = 64;
+// Before those of the numbered proposals.
+constexpr std::int64_t kChangedStandingOrder = -1;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
-}
-
-bool times_baseline(const TuneSubject& subject, const TuneOptions& options) {
-  return options.baseline && subject.has_baseline && options.finalists > 0;
-}
-
-nlohmann::json session_identity(const TuneSubject& subject, const SearchSpace& space, const TuneOptions& options) {
-  return {{"problem", nlohmann::json::parse(subject.problem.canonical())},
-          {"space", {{"valid", space.size()}, {"where", options.where}}},
-          {"strategy", options.strategy},
-          {"seed", options.seed},
-          {"budget", options.budget.text},
-          {"timeouts_s", {options.run_timeout_s, options.compile_timeout_s}},
-          {"finalists", {options.finalists, options.finalist_processes, options.energy}},
-          {"objective", objective_name(options.objective)},
-          {"from_book", options.from_book}};
 }
 
 // Messages are kept for the summary only: their first line, shortened, and not too many of them.
@@ -50,14 +39,18 @@ class TuneSession {
   TuneSession(const TuneSubject& subject, const SearchSpace& space, const TuneOptions& options, Executor& executor,
               Store& store, const TuneObserver& observer, Clock::time_point process_start)
       : subject_(subject), space_(space), options_(options), executor_(executor), store_(store), observer_(observer),
-        process_start_(process_start) {}
+        process_start_(process_start),
+        contenders_(options.finalists, options.objective, options.retime),
+        search_limit_(options.time_limit_s, process_start, options.finalists, options.finalist_processes) {}
 
   TuneResult run() {
     open();
-    if (result_.interrupted) return std::move(result_);
+    if (result_.interrupted || result_.no_standing_winner) return std::move(result_);
+    if (observer_.opened) observer_.opened(session_.id);
     if (session_.finished) return result_from_book();
     load_earlier_trials();
-    strategy_ = make_strategy(options_.strategy, space_, options_.seed);
+    strategy_ = make_strategy(options_.retime ? "exhaustive" : options_.strategy, space_, options_.seed);
+    if (foresees()) lookahead_.emplace(*strategy_, space_, executor_);
     executor_.on_done([this](TrialRecord record) { finish_trial(std::move(record), false); });
     last_trial_end_ = first_pass_start_ = Clock::now();
     result_.clock.start = seconds_between(process_start_, first_pass_start_);
@@ -72,37 +65,44 @@ class TuneSession {
   }
 
  private:
+  bool foresees() const { return options_.foresight && !options_.retime && executor_.foresees(); }
+
   void open() {
     const ExecutorIdentity& place = executor_.identity();
     context_ = {subject_.kernel, subject_.kernel_hash, subject_.kernel_spec, place.device,
                 place.toolchain, place.method,         place.environment};
     possible_ = PossibleTime(options_.ceilings, workload_of(subject_.problem, subject_.flops, subject_.bytes), place.method, place.device);
-    SessionRecord proposed;
-    proposed.problem = subject_.problem;
-    proposed.strategy = options_.strategy;
-    proposed.seed = options_.seed;
-    proposed.budget = options_.budget.text;
-    proposed.where = options_.where;
-    proposed.identity = session_identity(subject_, space_, options_);
     if (options_.sanitize) result_.sanitizer = executor_.sanitizer();
-    if (!result_.sanitizer.name.empty()) proposed.identity["sanitizer"] = result_.sanitizer.name;
-    if (times_baseline(subject_, options_)) proposed.identity["baseline"] = true;
-    const auto standing = store_.standing_winner(context_, subject_.problem, std::string(objective_name(options_.objective)));
+    SessionRecord proposed = proposed_session(subject_, space_, options_, result_.sanitizer.name);
+    if (foresees()) proposed.identity["foresight"] = true;
     BookSeeds seeds;
-    if (standing && declared(space_, standing->configuration)) seeds.standing_winner = standing->configuration;
-    if (options_.from_book) {
-      seeds.others = related_winners(store_, context_, subject_.problem, space_, std::string(objective_name(options_.objective)));
+    seeds.standing_winner = standing_configuration();
+    result_.no_standing_winner = options_.retime && !seeds.standing_winner;
+    if (result_.no_standing_winner) return;
+    if (options_.from_book && !options_.retime) {
+      seeds.others = related_winners(store_, context_, subject_.problem, space_, objective(), options_.sweep_start_utc);
     }
     proposed.standing_winner = seeds.to_text();
     take_session(proposed);
     result_.session_id = session_.id;
   }
 
+  std::string objective() const { return std::string(objective_name(options_.objective)); }
+
+  // What a lookup would answer now, if the space has it.
+  std::optional<Configuration> standing_configuration() const {
+    const auto standing = store_.standing_winner(context_, subject_.problem, objective());
+    return standing && declared(space_, standing->configuration) ? std::optional(standing->configuration) : std::nullopt;
+  }
+
+  // Whether trials of other sessions do not count.
+  bool anew() const { return options_.remeasure || options_.retime; }
+
   // The session, for this process alone: the same command given twice at once measures once, and the second takes the answer from the
   // book, or goes on if the first ends early.
   void take_session(const SessionRecord& proposed) {
     for (;;) {
-      session_ = store_.open_session(context_, proposed, options_.remeasure);
+      session_ = store_.open_session(context_, proposed, anew(), options_.sweep_start_utc);
       if (session_.finished || (lock_ && locked_ == session_.id)) return;
       lock_.emplace(store_.path(), session_.id);
       locked_ = session_.id;
@@ -134,26 +134,34 @@ class TuneSession {
       }
     }
     result_.winner = store_.session_winner(session_.id);
+    note_previous(session_.id);
     result_.baseline = store_.session_baseline(session_.id);
     note_winner_verification();
     result_.clock.start = seconds_between(process_start_, Clock::now());
     return std::move(result_);
   }
 
-  // With --remeasure the book's trials do not count, but those of this session's interrupted runs do.
+  // Measured anew, the book's trials do not count, but those of this session's interrupted runs do.
   void load_earlier_trials() {
-    if (!options_.remeasure) return;
-    for (TrialRecord& trial : store_.session_trials(session_.id)) {
-      std::string key = trial.configuration.canonical();
-      earlier_.emplace(std::move(key), std::move(trial));
-    }
+    if (!anew()) return;
+    for (TrialRecord& trial : store_.session_trials(session_.id)) earlier_.emplace(trial.configuration.canonical(), std::move(trial));
   }
 
   // Presets and the standing winner come first, outside the budget, and are never abandoned.
   void propose_known() {
-    for (const auto& [name, configuration] : subject_.presets) propose(configuration, "preset:" + name, false);
     const BookSeeds seeds = BookSeeds::from_text(session_.standing_winner);
+    // A session that is taken up again may meet a winner that did not stand yet when it began: no session may make the book worse. It
+    // comes before the numbered proposals, and the strategy does not hear of it, so that the session is what it would have been.
+    standing_ = standing_configuration();
+    if (!standing_ && seeds.standing_winner && declared(space_, *seeds.standing_winner)) standing_ = seeds.standing_winner;
+    if (standing_) contenders_.set_standing(*standing_);
+    for (const auto& [name, configuration] : subject_.presets) {
+      if (!options_.retime || name == "default") propose(configuration, "preset:" + name, false);
+    }
     if (seeds.standing_winner && declared(space_, *seeds.standing_winner)) propose(*seeds.standing_winner, "standing_winner", false);
+    if (standing_ && standing_ != seeds.standing_winner && !tried_here(*standing_)) {
+      submit(kChangedStandingOrder, *standing_, "standing_winner", false);
+    }
     for (const Configuration& configuration : seeds.others) {
       const auto index = declared(space_, configuration) ? space_.find(configuration) : std::nullopt;
       if (index && !known_.contains(configuration.canonical())) from_book_.push_back(*index);
@@ -161,8 +169,15 @@ class TuneSession {
     known_in_flight_ = in_flight_.size();
   }
 
+  // Now, or in an earlier run of this session.
+  bool tried_here(const Configuration& configuration) const {
+    if (known_.contains(configuration.canonical())) return true;
+    const std::vector<TrialRecord> trials = store_.session_trials(session_.id);
+    return std::any_of(trials.begin(), trials.end(), [&](const TrialRecord& trial) { return trial.configuration == configuration; });
+  }
+
   void search() {
-    limit_ = options_.budget.trial_limit(space_.size());
+    limit_ = options_.retime ? 0 : options_.budget.trial_limit(space_.size());
     start_budget_clock_if_due();
     fill();
     // The predicate runs after every event: tell, ask again, look at the clocks.
@@ -170,18 +185,21 @@ class TuneSession {
       executor_.run_until([this] { start_budget_clock_if_due(); fill(); report("search"); return search_over(); }, seconds_left());
     }
     result_.interrupted = options_.stop_requested();
-    if (result_.interrupted || budget_expired()) {
+    result_.cut = !result_.interrupted && search_limit_.over() && !(in_flight_.empty() && budget_spent());
+    if (result_.interrupted || result_.cut || budget_expired()) {
       executor_.cancel();
       in_flight_.clear();
     }
   }
 
   bool search_over() const {
-    if (options_.stop_requested() || budget_expired()) return true;
+    if (options_.stop_requested() || budget_expired() || search_limit_.over()) return true;
     return in_flight_.empty() && no_more_proposals();
   }
 
-  bool no_more_proposals() const {
+  bool no_more_proposals() const { return budget_spent() || search_limit_.over(); }
+
+  bool budget_spent() const {
     return result_.proposals >= static_cast<std::int64_t>(limit_) || (strategy_->exhausted() && from_book_.empty()) || budget_expired() ||
            result_.ended_at_improvement;
   }
@@ -200,14 +218,15 @@ class TuneSession {
   // Wakes run_until() often enough to notice Ctrl-C and the deadline.
   double seconds_left() const {
     constexpr double kPoll = 0.2;
-    if (!options_.budget.seconds || !budget_start_) return kPoll;
-    return std::clamp(budget_left(), 0.001, kPoll);
+    double left = search_limit_.left_s();
+    if (options_.budget.seconds && budget_start_) left = std::min(left, budget_left());
+    return std::clamp(left, 0.001, kPoll);
   }
 
   // Asks until enough proposals are in flight. Trials found in the book come back at once, which may allow more.
   void fill() {
     while (!no_more_proposals() && !options_.stop_requested()) {
-      if (untold_.size() >= executor_.proposals_in_flight()) return;
+      if (outcomes_.untold() >= executor_.proposals_in_flight()) return;
       if (!from_book_.empty()) {
         const std::uint64_t index = from_book_.front();
         from_book_.pop_front();
@@ -217,7 +236,10 @@ class TuneSession {
         continue;
       }
       const std::vector<std::uint64_t> asked = strategy_->ask(1);
-      if (asked.empty()) return;
+      if (asked.empty()) {
+        if (lookahead_) lookahead_->look();
+        return;
+      }
       note_expected_improvement();
       propose_counted(asked.front(), "strategy");
     }
@@ -229,7 +251,7 @@ class TuneSession {
 
   void propose_counted(std::uint64_t index, const std::string& origin) {
     ++result_.proposals;
-    untold_.push_back({next_order_, index, std::nullopt});
+    outcomes_.expect(next_order_, index);
     propose(space_.configuration(index), origin, true);
   }
 
@@ -242,17 +264,21 @@ class TuneSession {
 
   void propose(const Configuration& configuration, const std::string& origin, bool from_strategy) {
     const std::int64_t order = next_order_++;
-    std::string key = configuration.canonical();
     if (!from_strategy) {
-      if (!known_.insert(key).second) return;  // two presets may be one configuration
+      if (!known_.insert(configuration.canonical()).second) return;  // two presets may be one configuration
       // The strategy learns from them, too.
       if (const auto index = space_.find(configuration)) {
         strategy_->exclude(*index);
-        untold_.push_back({order, *index, std::nullopt});
+        outcomes_.expect(order, *index);
       }
     }
+    submit(order, configuration, origin, from_strategy);
+  }
+
+  // Takes the answer from the book, or has it measured.
+  void submit(std::int64_t order, const Configuration& configuration, const std::string& origin, bool from_strategy) {
     in_flight_.emplace(order, from_strategy);
-    if (auto known = known_trial(order, key, configuration)) {
+    if (auto known = known_trial(order, configuration.canonical(), configuration)) {
       known->order = order;
       known->origin = origin;
       known->reused = true;
@@ -265,7 +291,7 @@ class TuneSession {
   }
 
   std::optional<TrialRecord> known_trial(std::int64_t order, const std::string& key, const Configuration& configuration) const {
-    if (options_.remeasure) {
+    if (anew()) {
       const auto earlier = earlier_.find(key);
       return earlier == earlier_.end() ? std::nullopt : std::optional<TrialRecord>(earlier->second);
     }
@@ -305,6 +331,7 @@ class TuneSession {
     if (from_book && from_strategy) known_trial_seconds_ += record.verify_seconds + record.time_seconds;
     last_trial_end_ = Clock::now();
     count(record);
+    search_limit_.observe(record);
     tell(record);
     // A configuration outside the session's space (a preset that --where excludes) is measured, but neither wins nor sets the mark.
     const bool eligible =
@@ -315,24 +342,14 @@ class TuneSession {
     }
     if (observer_.trial) observer_.trial(record);
     report(known_in_flight_ > 0 ? "presets" : "search");
-    if (eligible) keep(std::move(record));
+    if (eligible) contenders_.keep(std::move(record));
   }
 
-  // Outcomes reach the strategy in the order of its proposals, whatever finished first.
   void tell(const TrialRecord& record) {
-    const auto waiting = std::find_if(untold_.begin(), untold_.end(),
-                                      [&](const Untold& untold) { return untold.order == record.order; });
-    if (waiting == untold_.end()) return;
     Observation observation;
     observation.outcome = record.outcome;
     if (has_time(record.outcome)) observation.value = objective_value(record, options_.objective);
-    waiting->observation = observation;
-    std::size_t told = 0;
-    while (told < untold_.size() && untold_[told].observation) {
-      strategy_->tell(untold_[told].index, *untold_[told].observation);
-      ++told;
-    }
-    untold_.erase(untold_.begin(), untold_.begin() + static_cast<std::ptrdiff_t>(told));
+    outcomes_.add(record.order, observation, *strategy_);
   }
 
   void count(const TrialRecord& record) {
@@ -354,11 +371,6 @@ class TuneSession {
     if (result_.failure_messages.size() < kMessages || result_.failure_messages.contains(message)) ++result_.failure_messages[message];
   }
 
-  void keep(TrialRecord record) {
-    fastest_.push_back(std::move(record));
-    if (fastest_.size() > 2 * kKeptTrials) fastest_ = best_trials(fastest_, kKeptTrials, options_.objective);
-  }
-
   void decide() {
     const Clock::time_point start = Clock::now();
     sanitize_finalists();
@@ -367,13 +379,15 @@ class TuneSession {
       return;
     }
     report("finalists");
-    const std::vector<TrialRecord> chosen = chosen_finalists();
+    const std::vector<TrialRecord> chosen = contenders_.chosen();
     if (chosen.empty()) return;  // with a count of 0, the best still is one
+    winner_session_ = result_.cut ? open_finalists_session(chosen) : session_.id;
+    if (winner_session_.empty()) return;
     std::vector<Finalist> finalists;
     if (options_.finalists > 0) {
       std::vector<Configuration> configurations;
       for (const TrialRecord& trial : chosen) configurations.push_back(trial.configuration);
-      finalists = executor_.time_finalists(configurations, finalist_plan());
+      finalists = executor_.time_finalists(configurations, finalist_plan(subject_, options_));
     } else {
       Finalist only{chosen.front().configuration, {*chosen.front().median_us}};
       if (chosen.front().energy_j) only.process_energies_j = {*chosen.front().energy_j};
@@ -386,8 +400,10 @@ class TuneSession {
     note_baseline();
     refuse_impossible(finalists, chosen);
     result_.winner = decide_winner(finalists, chosen, options_.objective);
+    if (result_.winner && options_.retime && standing_) keep_if_tied(*result_.winner, *standing_);
+    note_previous(winner_session_);
     if (result_.winner) {
-      result_.winner->session_id = session_.id;
+      result_.winner->session_id = winner_session_;
       note_sanitizer(*result_.winner);
       const double seconds = result_.winner->median_us * 1e-6;
       if (subject_.flops) result_.winner->gflops = *subject_.flops / seconds * 1e-9;
@@ -410,32 +426,40 @@ class TuneSession {
       baseline.ci_low_us = interval.low;
       baseline.ci_high_us = interval.high;
     }
-    store_.record_baseline(session_.id, baseline);
+    store_.record_baseline(winner_session_, baseline);
   }
 
-  FinalistPlan finalist_plan() const {
-    FinalistPlan plan;
-    plan.processes = options_.finalist_processes;
-    plan.baseline = times_baseline(subject_, options_);
-    plan.stop = [this] { return options_.stop_requested(); };
-    using Energy = FinalistPlan::Energy;
-    plan.energy = options_.objective == Objective::energy ? Energy::every_process : options_.energy ? Energy::last_process : Energy::none;
-    return plan;
+  // Of a search that was cut: with copies of the trials that it chooses from. "" if the book has it already, which is then the answer.
+  std::string open_finalists_session(const std::vector<TrialRecord>& chosen) {
+    const SessionRecord opened = store_.open_session(context_, finalists_session(session_, next_order_), false);
+    if (opened.finished) {
+      result_.winner = store_.session_winner(opened.id);
+      note_previous(opened.id);
+      note_winner_verification();
+      return "";
+    }
+    for (TrialRecord trial : chosen) {
+      trial.reused = true;
+      store_.record_trial(opened.id, context_, subject_.problem, trial);
+    }
+    return opened.id;
   }
 
-  std::vector<TrialRecord> chosen_finalists() const { return choose_finalists(fastest_, options_.finalists, options_.objective); }
+  void note_previous(const std::string& winner_session) {
+    result_.previous = store_.previous_winner(context_, subject_.problem, objective(), {session_.id, winner_session});
+  }
 
   // A kernel that the sanitizer finds fault with is no finalist, and the next one takes its place.
   void sanitize_finalists() {
     while (!result_.sanitizer.name.empty() && !options_.stop_requested()) {
       std::vector<Configuration> unknown;
-      for (const TrialRecord& trial : chosen_finalists()) {
+      for (const TrialRecord& trial : contenders_.chosen()) {
         if (verdict_of(trial.configuration) == nullptr) unknown.push_back(trial.configuration);
       }
       if (unknown.empty()) return;
       report("sanitizer");
       for (SanitizerVerdict& verdict : executor_.sanitize(unknown, [this] { return options_.stop_requested(); })) {
-        if (!verdict.finding.empty()) reject(verdict.configuration);
+        if (!verdict.finding.empty()) contenders_.reject(verdict.configuration);
         result_.sanitized.push_back(std::move(verdict));
       }
     }
@@ -447,14 +471,6 @@ class TuneSession {
     return found == result_.sanitized.end() ? nullptr : &*found;
   }
 
-  void reject(const Configuration& configuration) {
-    const auto trial = std::find_if(fastest_.begin(), fastest_.end(),
-                                    [&](const TrialRecord& record) { return record.configuration == configuration; });
-    if (trial == fastest_.end()) return;
-    rejected_.push_back(std::move(*trial));
-    fastest_.erase(trial);
-  }
-
   // What the sanitizer said goes into the book with the finalists; those that it kept out come last, with the time of their trial.
   void note_sanitizer(WinnerRecord& winner) const {
     const auto text = [&](const Configuration& configuration) -> std::string {
@@ -463,7 +479,7 @@ class TuneSession {
       return verdict->clean ? "clean" : verdict->finding;
     };
     for (FinalistRecord& finalist : winner.finalists) finalist.sanitizer = text(finalist.configuration);
-    for (const TrialRecord& trial : rejected_) {
+    for (const TrialRecord& trial : contenders_.rejected()) {
       FinalistRecord record;
       record.configuration = trial.configuration;
       record.median_us = *trial.median_us;
@@ -481,14 +497,7 @@ class TuneSession {
       const auto trial = std::find_if(chosen.begin(), chosen.end(),
                                       [&](const TrialRecord& record) { return record.configuration == finalist.configuration; });
       if (trial == chosen.end()) return false;
-      TrialRecord again = *trial;
-      again.reused = false;
-      again.samples_us = finalist.process_medians_us;
-      again.median_us = median(again.samples_us);
-      again.min_us = *std::min_element(again.samples_us.begin(), again.samples_us.end());
-      const Interval interval = median_interval(again.samples_us);
-      again.ci_low_us = interval.low;
-      again.ci_high_us = interval.high;
+      TrialRecord again = measured_again(*trial, finalist);
       if (!possible_.refuse(again)) return false;
       store_.record_trial(session_.id, context_, subject_.problem, again);
       if (--result_.outcomes[trial->outcome] == 0) result_.outcomes.erase(trial->outcome);
@@ -511,8 +520,9 @@ class TuneSession {
 
   void close() {
     const double wall = seconds_between(process_start_, Clock::now());
-    if (result_.interrupted) {
-      store_.add_wall_seconds(session_.id, wall);
+    if (result_.interrupted || result_.cut) {
+      store_.add_wall_seconds(session_.id, wall - result_.clock.finalists);
+      if (!result_.interrupted && !winner_session_.empty()) store_.finish_session(winner_session_, result_.clock.finalists);
     } else {
       store_.finish_session(session_.id, wall);
     }
@@ -539,12 +549,6 @@ class TuneSession {
     observer_.progress(progress);
   }
 
-  struct Untold {
-    std::int64_t order;
-    std::uint64_t index;
-    std::optional<Observation> observation;
-  };
-
   const TuneSubject& subject_;
   const SearchSpace& space_;
   const TuneOptions& options_;
@@ -552,20 +556,23 @@ class TuneSession {
   Store& store_;
   const TuneObserver& observer_;
   Clock::time_point process_start_;
+  Contenders contenders_;
+  SearchLimit search_limit_;
 
   TrialContext context_;
   SessionRecord session_;
   PossibleTime possible_;
   std::optional<SessionLock> lock_;
   std::string locked_;                                     // the id of the session that it is for
+  std::string winner_session_;                             // where the winner goes: this session, or that of its finalists
   std::unique_ptr<Strategy> strategy_;
+  std::optional<Lookahead> lookahead_;
   std::unordered_map<std::string, TrialRecord> earlier_;   // --remeasure: of the interrupted runs of this session
   std::unordered_set<std::string> known_;                  // presets and standing winner, canonical
   std::unordered_map<std::int64_t, bool> in_flight_;       // order -> from the strategy
   std::size_t known_in_flight_ = 0;
-  std::vector<Untold> untold_;
-  std::vector<TrialRecord> fastest_;
-  std::vector<TrialRecord> rejected_;                      // of them, by the sanitizer
+  OrderedOutcomes outcomes_;
+  std::optional<Configuration> standing_;                  // what stands in the book now
   std::int64_t next_order_ = 0;
   std::uint64_t limit_ = 0;
   bool closing_ = false;

@@ -24,6 +24,7 @@ struct TuneOptions {
   std::uint64_t seed = 0;
   std::vector<std::string> where;
   bool from_book = true;         // winners of other problems and devices are tried first
+  bool foresight = true;         // configurations are compiled ahead of being proposed, where device and strategy can make use of it
   bool remeasure = false;
   bool sanitize = false;         // the finalists, where the device has a sanitizer
   int finalists = 8;             // with those as near as kFinalistNear more; 0: the winner is the best of the first pass
@@ -38,6 +39,16 @@ struct TuneOptions {
   // Of the device, from the book. A trial or finalist faster than those of the session's method allow is wrong_result.
   std::vector<Ceiling> ceilings;
   std::function<bool()> stop;    // asked between events: Ctrl-C
+  // Seconds from the start of the program; 0: none. Then the search stops, early enough for the finalists. Not part of the session's
+  // identity: a session cut so is taken up again by the same command, and its finalists are stored as a session of their own.
+  double time_limit_s = 0;
+  // Only the standing winner, and the preset `default` beside it, are verified and timed anew. The winner is the standing one unless the
+  // other is faster beyond the tie set.
+  bool retime = false;
+  // When the sweep began that the session is part of (ISO 8601, UTC), or "". What ended since then is its own work: the answer, also to
+  // `remeasure` and `retime`. Winners of other devices are tried first only if they stood before it, so that a session does not depend on
+  // how far the sweep's other devices are.
+  std::string sweep_start_utc;
 };
 
 // What the session works on, from a template or a recording.
@@ -85,6 +96,9 @@ struct TuneResult {
   SanitizerChoice sanitizer;             // asked for: which, or why there is none
   bool interrupted = false;
   bool from_book = false;                // a finished session of equal identity was the answer
+  bool cut = false;                      // the time limit ended the search; the session is unfinished, the winner in another one
+  bool no_standing_winner = false;       // retime: there is none, nothing was run
+  std::optional<WinnerRecord> previous;  // what the book had before for kernel (of any hash), problem, device, method and objective
 };
 
 // What a session tells while it runs. All optional.
@@ -98,6 +112,7 @@ struct TuneObserver {
   };
   std::function<void(const Progress&)> progress;
   std::function<void(const TrialRecord&)> trial;
+  std::function<void(const std::string& session_id)> opened;
   std::function<void(int process)> waiting;    // for this process, which runs the same session (0: on another machine)
 };
 

@@ -67,6 +67,7 @@ std::vector<ArgumentSetup> VerificationPlan::evaluate_arguments(const Entry& ent
         setup.real = argument.value.evaluate_real(scope);
       } else {
         setup.integer = argument.value.evaluate_integer(scope);
+        check_fits(spec, argument, entry.problem, setup.integer);
       }
       if (argument.is_result() && is_floating(setup.dtype)) {
         auto tolerance = spec.tolerance.find(setup.dtype);
