@@ -12,7 +12,9 @@
 namespace tunebook {
 
 MemberReader::MemberReader(const nlohmann::ordered_json& json, std::string where) : json_(json), where_(std::move(where)) {
-  if (!json.is_object()) throw InputError(fmt::format("{}: found {}, expected an object", where_, describe(json)));
+  if (json.is_object()) return;
+  const std::string place = where_.ends_with(": ") ? where_.substr(0, where_.size() - 2) : where_;  // the root of a file
+  throw InputError(fmt::format("{}: found {}, expected an object", place, describe(json)));
 }
 
 std::string MemberReader::path(std::string_view name) const { return fmt::format("{}/{}", where_, json_pointer_step(name)); }

@@ -67,7 +67,7 @@ struct FrozenPlan {
   double frozen_at = 0;                   // seconds since 1970: what was finished later is this sweep's own
   TimeLimit time;
   std::vector<FrozenItem> items;          // in the plan's order; fresh ones too
-  // Indices into `items`, balanced by expected seconds: each item that is not fresh in exactly one shard, most gain per second first.
+  // Indices into `items`, balanced by expected seconds: each item that is not fresh in exactly one shard, in the order of work.
   std::vector<std::vector<std::size_t>> shards;
 
   nlohmann::ordered_json to_json() const;

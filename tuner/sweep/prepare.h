@@ -2,9 +2,6 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +33,11 @@ struct PreparedPlan {
 // Decides about each item of the plan and estimates it, from the book's history; divides what is to run. Kernel hashes come from the
 // template folders and recordings, and each device is asked once. Throws InputError for a book that is none.
 PreparedPlan prepare(const SweepPlan& plan, const PrepareOptions& options);
+
+// Indices of items in the order in which they are best run: those that were begun, then by priority times expected gain per second.
+std::vector<std::size_t> work_order(const std::vector<FrozenItem>& items, std::vector<std::size_t> which);
+// Every item that is not fresh in one of `shards` parts of about the same expected seconds, each part in work_order().
+std::vector<std::vector<std::size_t>> divide(const std::vector<FrozenItem>& items, std::size_t shards);
 
 // The same decision for one item when its turn comes, the book having grown meanwhile (or being a snapshot from another node).
 // `place`: of the device that will run it; `kernel_hash`: of the template or recording at hand.
