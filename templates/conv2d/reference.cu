@@ -9,13 +9,7 @@
 // - 4 sqrt(k) u: roundings of the products themselves, where they are not fused.
 // - rel: the rounding of the reference's result to T; f16: that of the kernel's own result too.
 // Inputs rounded to TF32 (10 bits) leave 1460 sqrt(k) u, far more than the bound at k = 1089, 85 k^0.5 u. So do sums in f16 for f16.
-#include <cuda_fp16.h>
-
-__device__ double wide(float x) { return x; }
-__device__ double wide(__half x) { return __half2float(x); }
-__device__ void rounded(double x, float& y) { y = static_cast<float>(x); }
-// Rounds twice; the tolerance allows more than the second rounding can add.
-__device__ void rounded(double x, __half& y) { y = __float2half(static_cast<float>(x)); }
+#include "reference.cuh"
 
 template <typename T>
 __global__ void conv2d_reference(T* out, const T* image, const T* filter, long long h, long long w, int fh, int fw) {
@@ -27,8 +21,8 @@ __global__ void conv2d_reference(T* out, const T* image, const T* filter, long l
   for (int i = 0; i < fh; ++i) {
     for (int j = 0; j < fw; ++j) {
       if (top + i < 0 || top + i >= h || left + j < 0 || left + j >= w) continue;
-      sum += wide(image[(top + i) * w + left + j]) * wide(filter[i * fw + j]);
+      sum += reference::widen(image[(top + i) * w + left + j]) * reference::widen(filter[i * fw + j]);
     }
   }
-  rounded(sum, out[index]);
+  out[index] = reference::narrow<T>(sum);
 }

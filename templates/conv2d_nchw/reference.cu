@@ -10,13 +10,7 @@
 //   Its sums over channels round less than the plain ones: they are a ninth as long.
 // - rel: the rounding of the reference's result to T; f16: that of the kernel's own result too.
 // Inputs rounded to TF32 (10 bits) leave 1460 sqrt(k) u, more than thirteen times the bound at 256 channels. So do sums in f16 for f16.
-#include <cuda_fp16.h>
-
-__device__ double wide(float x) { return x; }
-__device__ double wide(__half x) { return __half2float(x); }
-__device__ void rounded(double x, float& y) { y = static_cast<float>(x); }
-// Rounds twice; the tolerance allows more than the second rounding can add.
-__device__ void rounded(double x, __half& y) { y = __float2half(static_cast<float>(x)); }
+#include "reference.cuh"
 
 template <typename T>
 __global__ void conv2d_nchw_reference(T* out, const T* in, const T* weights, float*, long long images, int channels, int h, int w,
@@ -34,8 +28,9 @@ __global__ void conv2d_nchw_reference(T* out, const T* in, const T* weights, flo
       const int from_y = y + tap / 3 - 1;
       const int from_x = x + tap % 3 - 1;
       if (from_y < 0 || from_y >= h || from_x < 0 || from_x >= w) continue;
-      sum += wide(plane[static_cast<long long>(from_y) * w + from_x]) * wide(weights[(static_cast<long long>(k) * channels + c) * 9 + tap]);
+      sum += reference::widen(plane[static_cast<long long>(from_y) * w + from_x]) *
+             reference::widen(weights[(static_cast<long long>(k) * channels + c) * 9 + tap]);
     }
   }
-  rounded(sum, out[index]);
+  out[index] = reference::narrow<T>(sum);
 }

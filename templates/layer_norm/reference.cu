@@ -12,45 +12,26 @@
 //   below 1.5 * 2 * r: 24 u * r; the rest of the formula rounds z * gamma three times: 9 u * r; the one-pass sums cancel by up to 4: 24 u * r more.
 // Together 114 u * r; 128 u * r. rel: the roundings of the result and of the reference to T.
 // Sums of squares about 0 (mean of x^2 minus square of the mean: 64.3 - 64) leave more than 400 u of the variance, arithmetic in f16 8192 u of each x.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-__device__ double to_double(float x) { return x; }
-__device__ double to_double(__half x) { return __half2float(x); }
-__device__ double to_double(__nv_bfloat16 x) { return __bfloat162float(x); }
-// The 16-bit types are rounded twice; the tolerance allows more than the second rounding can add.
-__device__ void from_double(double x, float& y) { y = static_cast<float>(x); }
-__device__ void from_double(double x, __half& y) { y = __float2half(static_cast<float>(x)); }
-__device__ void from_double(double x, __nv_bfloat16& y) { y = __float2bfloat16(static_cast<float>(x)); }
-
-// Sums one number per thread of the block, in their order.
-__device__ double block_sum(double x) {
-  __shared__ double partial[1024];
-  __syncthreads();  // an earlier sum has been read
-  partial[threadIdx.x] = x;
-  __syncthreads();
-  double sum = 0;
-  for (unsigned i = 0; i < blockDim.x; ++i) sum += partial[i];
-  return sum;
-}
+#include "reference.cuh"
 
 template <typename T>
 __global__ void layer_norm_reference(T* y, const T* x, const T* gamma, const T* beta, float*, float epsilon, long long, long long n) {
   const T* row = x + static_cast<long long>(blockIdx.x) * n;
 
   double sum = 0;
-  for (long long i = threadIdx.x; i < n; i += blockDim.x) sum += to_double(row[i]);
-  const double mean = block_sum(sum) / static_cast<double>(n);
+  for (long long i = threadIdx.x; i < n; i += blockDim.x) sum += reference::widen(row[i]);
+  const double mean = reference::block_sum(sum) / static_cast<double>(n);
 
   double squares = 0;
   for (long long i = threadIdx.x; i < n; i += blockDim.x) {
-    const double deviation = to_double(row[i]) - mean;
+    const double deviation = reference::widen(row[i]) - mean;
     squares += deviation * deviation;
   }
-  const double variance = block_sum(squares) / static_cast<double>(n);
+  const double variance = reference::block_sum(squares) / static_cast<double>(n);
 
   const double factor = 1 / sqrt(variance + static_cast<double>(epsilon));
   for (long long i = threadIdx.x; i < n; i += blockDim.x) {
-    from_double((to_double(row[i]) - mean) * factor * to_double(gamma[i]) + to_double(beta[i]), y[blockIdx.x * n + i]);
+    const double scaled = (reference::widen(row[i]) - mean) * factor * reference::widen(gamma[i]);
+    y[blockIdx.x * n + i] = reference::narrow<T>(scaled + reference::widen(beta[i]));
   }
 }

@@ -24,73 +24,7 @@
 //   walk over its k steps is normal with sqrt(k) / (3 sqrt(3)): 0.0173 k sqrt(k) u times the number of standard deviations,
 //   sqrt(2 ln(2e6 m n)) = sqrt(29 + 1.39 log2(m n)), which one of m n elements exceeds with probability 1e-6.
 // Sums kept in f16 are off by 200 k u (root mean square).
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-// An unevaluated sum high + low, |low| at most half an ulp of high (up to the rounding of low itself).
-struct double_double {
-  double high;
-  double low;
-};
-
-__device__ __forceinline__ double_double two_sum(double x, double y) {  // Knuth
-  const double sum = x + y;
-  const double y_part = sum - x;
-  return {sum, (x - (sum - y_part)) + (y - y_part)};
-}
-
-__device__ __forceinline__ double_double two_product(double x, double y) {
-  const double product = x * y;
-  return {product, fma(x, y, -product)};
-}
-
-// "Dot2" of Ogita, Rump and Oishi, Accurate sum and dot product (2005): as good as if computed in twice the working precision.
-struct compensated_sum {
-  double high = 0;
-  double low = 0;
-  __device__ void add_product(double x, double y) {
-    const double_double product = two_product(x, y);
-    const double_double sum = two_sum(high, product.high);
-    high = sum.high;
-    low += sum.low + product.low;
-  }
-  __device__ double value() const { return high + low; }
-};
-
-struct wide_sum {
-  double sum = 0;
-  __device__ void add_product(double x, double y) { sum += x * y; }
-  __device__ double value() const { return sum; }
-};
-
-template <typename T>
-struct element;
-template <>
-struct element<float> {
-  using sum = wide_sum;
-  static __device__ double widen(float x) { return x; }
-  static __device__ float narrow(double x) { return static_cast<float>(x); }
-};
-template <>
-struct element<double> {
-  using sum = compensated_sum;
-  static __device__ double widen(double x) { return x; }
-  static __device__ double narrow(double x) { return x; }
-};
-template <>
-struct element<__half> {
-  using sum = wide_sum;
-  static __device__ double widen(__half x) { return __half2float(x); }
-  // Rounds twice; the tolerance allows more than the second rounding can add.
-  static __device__ __half narrow(double x) { return __float2half(static_cast<float>(x)); }
-};
-
-template <>
-struct element<__nv_bfloat16> {
-  using sum = wide_sum;
-  static __device__ double widen(__nv_bfloat16 x) { return __bfloat162float(x); }
-  static __device__ __nv_bfloat16 narrow(double x) { return __float2bfloat16(static_cast<float>(x)); }
-};
+#include "reference.cuh"
 
 // What a workspace holds is the template's own matter.
 template <typename T>
@@ -100,16 +34,16 @@ __global__ void matmul_reference(T* c, const T* a, const T* b, long long m, long
   if (index >= m * n) return;
   const long long row = index / n;
   const long long column = index % n;
-  typename element<T>::sum sum;
+  typename reference::sum_of<T>::type sum = {};
   for (long long p = 0; p < k; ++p) {
-    sum.add_product(element<T>::widen(ta ? a[p * m + row] : a[row * k + p]), element<T>::widen(tb ? b[column * k + p] : b[p * n + column]));
+    sum.add_product(reference::widen(ta ? a[p * m + row] : a[row * k + p]), reference::widen(tb ? b[column * k + p] : b[p * n + column]));
   }
-  double result = sum.value();
+  double result = sum.total();
   if (alpha != 1 || beta != 0) {
-    typename element<T>::sum scaled;
+    typename reference::sum_of<T>::type scaled = {};
     scaled.add_product(alpha, result);
-    if (beta != 0) scaled.add_product(beta, element<T>::widen(c_in[index]));
-    result = scaled.value();
+    if (beta != 0) scaled.add_product(beta, reference::widen(c_in[index]));
+    result = scaled.total();
   }
-  c[index] = element<T>::narrow(result);
+  c[index] = reference::narrow<T>(result);
 }

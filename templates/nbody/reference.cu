@@ -11,41 +11,22 @@
 // - f16: also the rounding of both results (2 eps).
 // Positions or roots in f16 leave about 2^-11 = 8192 u of each term, 7400 sqrt(n) u of the sum, three times the bound at 131,072 bodies.
 // In f64 the reference's own terms err by 6 u, which the 15 u have room for.
-#include <cuda_fp16.h>
-
-__device__ double wide(float x) { return x; }
-__device__ double wide(double x) { return x; }
-__device__ double wide(__half x) { return __half2float(x); }
-__device__ void rounded(double x, float& y) { y = static_cast<float>(x); }
-__device__ void rounded(double x, double& y) { y = x; }
-__device__ void rounded(double x, __half& y) { y = __float2half(static_cast<float>(x)); }
-
-// Neumaier's sum: the roundings are kept apart.
-struct compensated_sum {
-  double sum = 0;
-  double lost = 0;
-  __device__ void add(double x) {
-    const double next = sum + x;
-    lost += fabs(sum) >= fabs(x) ? (sum - next) + x : (x - next) + sum;
-    sum = next;
-  }
-  __device__ double value() const { return sum + lost; }
-};
+#include "reference.cuh"
 
 template <typename T>
 __global__ void nbody_reference(T* accelerations, const T* bodies, double*, long long n, T softening) {
   const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= n) return;
-  compensated_sum sum[3];
+  reference::compensated sum[3] = {};
   for (long long j = 0; j < n; ++j) {
     double difference[3];
-    double distance2 = wide(softening) * wide(softening);
+    double distance2 = reference::widen(softening) * reference::widen(softening);
     for (int c = 0; c < 3; ++c) {
-      difference[c] = wide(bodies[4 * j + c]) - wide(bodies[4 * i + c]);
+      difference[c] = reference::widen(bodies[4 * j + c]) - reference::widen(bodies[4 * i + c]);
       distance2 += difference[c] * difference[c];
     }
-    const double factor = wide(bodies[4 * j + 3]) / (distance2 * sqrt(distance2));
+    const double factor = reference::widen(bodies[4 * j + 3]) / (distance2 * sqrt(distance2));
     for (int c = 0; c < 3; ++c) sum[c].add(factor * difference[c]);
   }
-  for (int c = 0; c < 3; ++c) rounded(sum[c].value(), accelerations[3 * i + c]);
+  for (int c = 0; c < 3; ++c) accelerations[3 * i + c] = reference::narrow<T>(sum[c].total());
 }

@@ -12,60 +12,9 @@
 // - rel: the results of the kernel and of the reference are rounded to T.
 // max and argmax are exact. Sums kept in f16 fail at once when they are taken one after the other; a tree of f16 additions is wrong by
 // little more than the rounding of its result, and fails every second time.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include "reference.cuh"
 
 namespace reference {
-
-// An unevaluated sum high + low ("Sum2" of Ogita, Rump and Oishi, Accurate sum and dot product, 2005).
-struct compensated {
-  double high;
-  double low;
-  __device__ void add(double x) {
-    const double sum = high + x;
-    const double part = sum - high;
-    low += (high - (sum - part)) + (x - part);
-    high = sum;
-  }
-  __device__ void add(const compensated& other) {
-    add(other.high);
-    low += other.low;
-  }
-  __device__ double total() const { return high + low; }
-};
-template <typename Wide>
-struct plain {
-  Wide sum;
-  __device__ void add(Wide x) { sum += x; }
-  __device__ void add(const plain& other) { sum += other.sum; }
-  __device__ Wide total() const { return sum; }
-};
-
-template <typename T>
-struct sum_of {
-  using type = plain<double>;
-};
-template <>
-struct sum_of<double> {
-  using type = compensated;
-};
-template <>
-struct sum_of<int> {
-  using type = plain<long long>;
-};
-
-__device__ double widen(float x) { return x; }
-__device__ double widen(double x) { return x; }
-__device__ long long widen(int x) { return x; }
-__device__ double widen(__half x) { return __half2float(x); }
-__device__ double widen(__nv_bfloat16 x) { return __bfloat162float(x); }
-
-// From f64 to 16 bits it rounds twice; the tolerance allows more than the second rounding can add.
-template <typename T, typename Wide>
-__device__ T narrow(Wide x) {
-  if constexpr (sizeof(T) == 2) return static_cast<T>(static_cast<float>(x));
-  else return static_cast<T>(x);
-}
 
 // Whether x at i comes before y at j: NaN first, then the larger, of equals the smaller index.
 template <typename Wide>

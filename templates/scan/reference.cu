@@ -10,67 +10,7 @@
 //   walks that go far are also rounded more. Where n is below 131072, no more than 256 additions follow each other.
 // - rel: the last addition, and the rounding of the result and of the reference's to T.
 // Sums kept in f16 fail for a quarter of the elements at n = 33, for nearly all at 65541.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-namespace reference {
-
-// An unevaluated sum high + low ("Sum2" of Ogita, Rump and Oishi, Accurate sum and dot product, 2005).
-struct compensated {
-  double high;
-  double low;
-  __device__ void add(double x) {
-    const double sum = high + x;
-    const double part = sum - high;
-    low += (high - (sum - part)) + (x - part);
-    high = sum;
-  }
-  __device__ void add(const compensated& other) {
-    add(other.high);
-    low += other.low;
-  }
-  __device__ double total() const { return high + low; }
-};
-template <typename Wide>
-struct plain {
-  Wide sum;
-  __device__ void add(Wide x) { sum += x; }
-  __device__ void add(const plain& other) { sum += other.sum; }
-  __device__ Wide total() const { return sum; }
-};
-
-template <typename T>
-struct sum_of {
-  using type = plain<double>;
-};
-template <>
-struct sum_of<double> {
-  using type = compensated;
-};
-template <>
-struct sum_of<int> {
-  using type = plain<unsigned long long>;  // may wrap around
-};
-template <>
-struct sum_of<long long> {
-  using type = plain<unsigned long long>;
-};
-
-__device__ double widen(float x) { return x; }
-__device__ double widen(double x) { return x; }
-__device__ unsigned long long widen(int x) { return static_cast<unsigned long long>(x); }
-__device__ unsigned long long widen(long long x) { return static_cast<unsigned long long>(x); }
-__device__ double widen(__half x) { return __half2float(x); }
-__device__ double widen(__nv_bfloat16 x) { return __bfloat162float(x); }
-
-// From f64 to 16 bits it rounds twice; the tolerance allows more than the second rounding can add.
-template <typename T, typename Wide>
-__device__ T narrow(Wide x) {
-  if constexpr (sizeof(T) == 2) return static_cast<T>(static_cast<float>(x));
-  else return static_cast<T>(x);
-}
-
-}  // namespace reference
+#include "reference.cuh"
 
 template <typename T>
 __global__ void scan_reference(T* y, const T* __restrict__ x, unsigned long long*, unsigned long long*, int exclusive, long long n,

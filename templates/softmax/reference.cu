@@ -16,16 +16,7 @@
 // f16 and bf16: the result and the reference's are rounded to T besides, by eps each.
 // abs: the spacing of the least numbers of T, which matters for quotients below the normal range of f16; those of bf16 and f32 stay in it.
 // An exponential in f16 (u = 2^-11) is off by up to 8192 u, and by more than 96 u for 98 % of the elements.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-__device__ double to_double(float x) { return x; }
-__device__ double to_double(__half x) { return __half2float(x); }
-__device__ double to_double(__nv_bfloat16 x) { return __bfloat162float(x); }
-// The 16-bit types are rounded twice; the tolerance allows more than the second rounding can add.
-__device__ void from_double(double x, float& y) { y = static_cast<float>(x); }
-__device__ void from_double(double x, __half& y) { y = __float2half(static_cast<float>(x)); }
-__device__ void from_double(double x, __nv_bfloat16& y) { y = __float2bfloat16(static_cast<float>(x)); }
+#include "reference.cuh"
 
 template <typename T>
 __global__ void softmax_reference(T* y, const T* x, float*, long long, long long n) {
@@ -33,20 +24,20 @@ __global__ void softmax_reference(T* y, const T* x, float*, long long, long long
   const T* row = x + static_cast<long long>(blockIdx.x) * n;
 
   double largest = __longlong_as_double(0xfff0000000000000);  // -inf
-  for (long long i = threadIdx.x; i < n; i += blockDim.x) largest = fmax(largest, to_double(row[i]));
+  for (long long i = threadIdx.x; i < n; i += blockDim.x) largest = fmax(largest, reference::widen(row[i]));
   partial[threadIdx.x] = largest;
   __syncthreads();
   for (unsigned i = 0; i < blockDim.x; ++i) largest = fmax(largest, partial[i]);
   __syncthreads();  // all have read the maxima
 
   double sum = 0;
-  for (long long i = threadIdx.x; i < n; i += blockDim.x) sum += exp(to_double(row[i]) - largest);
+  for (long long i = threadIdx.x; i < n; i += blockDim.x) sum += exp(reference::widen(row[i]) - largest);
   partial[threadIdx.x] = sum;
   __syncthreads();
   sum = 0;
   for (unsigned i = 0; i < blockDim.x; ++i) sum += partial[i];
 
   for (long long i = threadIdx.x; i < n; i += blockDim.x) {
-    from_double(exp(to_double(row[i]) - largest) / sum, y[blockIdx.x * n + i]);
+    y[blockIdx.x * n + i] = reference::narrow<T>(exp(reference::widen(row[i]) - largest) / sum);
   }
 }
