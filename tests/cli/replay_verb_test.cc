@@ -58,7 +58,7 @@ TEST_F(ReplayVerb, TableAndPage) {
   EXPECT_NE(result.out.find("mean over 1 spaces"), std::string::npos) << result.out;
   const std::string html = read_file(page);
   EXPECT_NE(html.find("<svg"), std::string::npos);
-  EXPECT_EQ(html.find("http"), std::string::npos) << "a page that fetches nothing";
+  EXPECT_EQ(html.find("://"), std::string::npos) << "a page that fetches nothing";
 }
 
 TEST_F(ReplayVerb, BadQuestions) {
@@ -68,6 +68,33 @@ TEST_F(ReplayVerb, BadQuestions) {
   expect_bad_input(replay({recording_}), {"given twice"});
   expect_bad_input({"replay", (folder() / "none.json").string()}, {"none.json"});
   expect_bad_input(replay({"--html", (folder() / "no" / "folder.html").string()}), {"--html", "cannot be written"});
+}
+
+TEST_F(ReplayVerb, AFolderStandsForItsRecordings) {
+  const std::string other = write_synthetic_recording(folder(), "other", 4, 500).string() + ".json";
+  const Words options = {"--strategies", "random", "--seeds", "3", "--budget", "40", "--threads", "1", "--json"};
+  Words by_folder = {"replay", folder().string()};
+  Words by_file = {"replay", other, recording_};  // in the order of their names
+  for (Words* words : {&by_folder, &by_file}) words->insert(words->end(), options.begin(), options.end());
+  auto one = run_json(by_folder);
+  auto two = run_json(by_file);
+  ASSERT_EQ(one["spaces"].size(), 2u);
+  EXPECT_EQ(one["spaces"][0]["space"], "other");
+  EXPECT_EQ(one["spaces"][0]["valid"], 500);
+  for (auto* result : {&one, &two}) {
+    for (auto& score : (*result)["scores"]) score.erase("ms_per_proposal");
+  }
+  EXPECT_EQ(one, two);
+  expect_bad_input({"replay", folder().string(), recording_}, {"given twice"});
+  // Both are of the kernel "synthetic": tune has to be told which.
+  expect_bad_input({"tune", "synthetic", "--device", "replay:" + folder().string()}, {"2 recordings of kernel 'synthetic'", "name one"});
+  expect_bad_input({"tune", "matmul", "--device", "replay:" + folder().string()}, {"no recording of kernel 'matmul'", "synthetic"});
+}
+
+TEST_F(ReplayVerb, TuneFindsTheRecordingOfAKernelInAFolder) {
+  expect_bad_input({"tune", "synthetic", "--device", "replay:" + folder().string(), "--shape", "3,3"}, {"--shape 3,3", "not recorded"});
+  const auto by_folder = run_json({"tune", "synthetic", "--device", "replay:" + folder().string(), "--json", "--budget", "30"});
+  EXPECT_EQ(by_folder["session"], run_json(tune({"--budget", "30"}))["session"]);
 }
 
 TEST_F(ReplayVerb, AutoIsTheDefaultOfTune) {

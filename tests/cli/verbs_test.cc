@@ -1,6 +1,7 @@
 // Each verb does its work, and says it in JSON on one line.
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +93,29 @@ TEST_F(Verbs, SpaceOfAKernelAndOfAFile) {
   const auto file = run_json({"space", TUNEBOOK_SOURCE_DIR "/tests/data/spaces/gemm.json", "--json"});
   EXPECT_EQ(file["cartesian"], "663552");
   EXPECT_EQ(file["valid"], 116928);
+}
+
+// a <= b <= ... over 60 values each: 340 billion coupled combinations.
+TEST_F(Verbs, SpacesThatAreTooLargeToListAreCounted) {
+  nlohmann::ordered_json space = {{"parameters", nlohmann::ordered_json::object()}, {"constraints", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json values = nlohmann::ordered_json::array();
+  for (int v = 0; v < 60; ++v) values.push_back(v);
+  for (char name = 'a'; name <= 'j'; ++name) {
+    space["parameters"][std::string(1, name)] = values;
+    if (name > 'a') space["constraints"].push_back(std::string(1, static_cast<char>(name - 1)) + " <= " + name);
+  }
+  const std::string file = (folder() / "large.json").string();
+  std::ofstream(file) << space.dump();
+  const auto json = run_json({"space", file, "--json"});
+  EXPECT_EQ(json["valid"], 340'032'449'328);
+  EXPECT_EQ(json["valid_exact"], true);
+  EXPECT_EQ(json["can_be_searched"], false);
+  EXPECT_EQ(json["constraints"].size(), 9u);
+  const ProgramResult text = run({"space", file});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("340032449328 valid"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("too many to search: narrow it with --where"), std::string::npos) << text.out;
+  EXPECT_EQ(run_json({"space", file, "--where", "j <= 5", "--json"})["can_be_searched"], true);
 }
 
 TEST_F(Verbs, Check) {
@@ -204,9 +228,9 @@ TEST_F(Verbs, BestBeforeAndAfterTuning) {
 
   const auto tuned = run_json(vector_add("tune", {"--budget", "3", "--presets", "--finalist-processes", "2", "--json"}));
   EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "from_book_trials", "ceiling", "baseline",
-                                    "ladder"}));
+                                    "measured", "from_book", "cut", "previous", "clock", "ladder"}));
   EXPECT_EQ(keys_of(tuned["winner"]), (Words{"configuration", "median_us", "ci_us", "gflops", "gbps", "tie_set", "verified_problems", "skipped_problems",
-                    "verified_ragged", "objective"}));
+                    "verified_ragged", "objective", "session", "process_medians_us"}));
   EXPECT_EQ(tuned["winner"]["ci_us"].size(), 2U);
   EXPECT_EQ(keys_of(tuned["presets"]["default"]), (Words{"median_us", "outcome"}));
 

@@ -78,7 +78,7 @@ class Writer {
                "10.6, ?5, 8, '2026-11-29T10:00:05.000000Z')") {}
 
   void write() {
-    book_.execute("INSERT INTO environment VALUES (1, x'00000000000000000000000000000000', '{}')");
+    sqlite::Statement(book_, "INSERT INTO environment VALUES (1, ?, '{}')").execute(as_blob(to_hash(content_hash("{}"))));
     add_texts("INSERT INTO configuration VALUES (?, ?, ?)", kConfigurations, [](int i) { return configuration(i).canonical(); });
     add_texts("INSERT INTO problem VALUES (?, ?, ?)", size_.problems, [](int i) { return SyntheticBook::problem(i).canonical(); });
     sqlite::Statement device(book_, "INSERT INTO device VALUES (?, ?, ?, ?, ?, '', ?, ?, '', ?)");

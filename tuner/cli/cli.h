@@ -8,6 +8,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "core/shell_word.h"
+
 namespace tunebook::cli {
 
 enum ExitCode { kDone = 0, kFailed = 1, kBadInput = 2, kNo = 3 };
@@ -22,9 +24,6 @@ struct Invocation {
   std::string command_line() const;
 };
 
-// A word of a command line, in quotes if the shell would read it otherwise.
-std::string shell_word(const std::string& word);
-
 // Each verb has one file: add_<verb> declares options and installs the callback.
 void add_devices(CLI::App& app, Invocation& invocation);
 void add_calibrate(CLI::App& app, Invocation& invocation);
@@ -35,7 +34,9 @@ void add_tune(CLI::App& app, Invocation& invocation);
 void add_run(CLI::App& app, Invocation& invocation);
 void add_emit(CLI::App& app, Invocation& invocation);
 void add_best(CLI::App& app, Invocation& invocation);
+void add_sweep(CLI::App& app, Invocation& invocation);
 void add_publish(CLI::App& app, Invocation& invocation);
+void add_merge(CLI::App& app, Invocation& invocation);
 void add_export(CLI::App& app, Invocation& invocation);
 void add_replay(CLI::App& app, Invocation& invocation);
 void add_report(CLI::App& app, Invocation& invocation);

@@ -9,6 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/report_data.h"
+#include "cli/remeasure.h"
 #include "cli/report_options.h"
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -26,6 +27,7 @@ struct Options : ReportOptions {
   std::string base, candidate;
   std::vector<std::string> thresholds, allow_different;
   std::string fail_on = std::string(reports::fail_on_name(reports::FailOn::regression));
+  RemeasureOptions remeasure;
 };
 
 reports::ComparisonSettings settings_of(const Options& options) {
@@ -60,8 +62,15 @@ int run_compare(const Options& options, const Invocation& invocation) {
   reports::Report base = read_report(base_side, context);
   reports::Report candidate = read_report(candidate_side, context);
   check_different(base, candidate);
+  Remeasured again;
+  if (options.remeasure.remeasure) again = remeasure_winners(base, candidate, settings, options.remeasure);
+  if (again.interrupted) {
+    fmt::print(stderr, "interrupted; nothing was written, and the same command begins again\n");
+    return kFailed;
+  }
   const std::string command = candidate.command, generated_utc = candidate.generated_utc;
-  reports::Comparison comparison = reports::compare(std::move(base), std::move(candidate), settings);
+  reports::Comparison comparison = reports::compare(std::move(base), std::move(candidate), settings, again.pairs);
+  comparison.notes.insert(comparison.notes.end(), again.notes.begin(), again.notes.end());
   comparison.command = command;
   comparison.generated_utc = generated_utc;
 
@@ -90,6 +99,7 @@ void add_compare(CLI::App& app, Invocation& invocation) {
   verb->add_option("--allow-different", options->allow_different,
                    fmt::format("Compare although this differs: {} or all, comma-separated", fmt::join(reports::difference_names(), ", ")))
       ->allow_extra_args(false)->type_name("NAMES");
+  add_remeasure_options(*verb, options->remeasure);
   add_report_options(*verb, *options);
   verb->footer("Example:  tunebook compare '#date=previous' '#date=latest' --html nightly.html --markdown - >> \"$GITHUB_STEP_SUMMARY\"\n"
                "Exit codes: 0 passed, 2 bad input or not comparable (see --allow-different), 3 a regression.");

@@ -156,7 +156,7 @@ int run_emit(const Options& options) {
 
   if (options.json) {
     print_json({{"kernel", options.kernel}, {"problem", problem.to_json()}, {"configuration", configuration.to_json()},
-                {"arch", compile_architecture(kernel.spec, problem, configuration, device, target.arch)}, {"symbol", reply.symbol}, {"resources", reply.resources.to_json()}, {"files", files}});
+                {"arch", compile_architecture(kernel.spec, problem, configuration, device, target.arch)}, {"symbol", reply.symbol}, {"other_symbols", reply.other_symbols}, {"resources", reply.resources.to_json()}, {"files", files}});
   } else {
     for (const std::string& file : files) fmt::print("{}\n", file);
   }

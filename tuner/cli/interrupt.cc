@@ -6,9 +6,10 @@ namespace tunebook::cli {
 namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
+volatile std::sig_atomic_t second_ends = 1;
 
 void note_signal(int signal) {
-  if (interrupted != 0) {
+  if (interrupted != 0 && second_ends != 0) {
     // The user insists. Workers die with this process.
     std::signal(signal, SIG_DFL);
     std::raise(signal);
@@ -26,8 +27,9 @@ void install(void (*handler)(int)) {
 
 }  // namespace
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt(Again again) {
   interrupted = 0;
+  second_ends = again == Again::ends_program ? 1 : 0;
   install(note_signal);
 }
 Interrupt::~Interrupt() { install(SIG_DFL); }

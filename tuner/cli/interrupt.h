@@ -2,10 +2,12 @@
 
 namespace tunebook::cli {
 
-// While it lives, the first SIGINT or SIGTERM only sets a flag that long work asks for; the second ends the program at once.
+// While it lives, the first SIGINT or SIGTERM only sets a flag that long work asks for; the second ends the program at once, unless
+// whoever sends them is known to send one twice.
 class Interrupt {
  public:
-  Interrupt();
+  enum class Again { ends_program, ignored };
+  explicit Interrupt(Again again = Again::ends_program);
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "cli/cli.h"
+#include "cli/sweep_run.h"
 #include "cli/usage.h"
 #include "core/error.h"
 
@@ -67,7 +68,9 @@ int main(int argc, char** argv) {
   cli::add_run(app, invocation);
   cli::add_emit(app, invocation);
   cli::add_best(app, invocation);
+  cli::add_sweep(app, invocation);
   cli::add_publish(app, invocation);
+  cli::add_merge(app, invocation);
   cli::add_export(app, invocation);
   cli::add_replay(app, invocation);
   cli::add_report(app, invocation);
@@ -75,7 +78,7 @@ int main(int argc, char** argv) {
   cli::add_doctor(app, invocation);
 
   try {
-    app.parse(argc, argv);
+    app.parse(cli::split_on_finish(argc, argv).words, argv);
     return exit_code_after_output(invocation.exit_code);
   } catch (const CLI::ParseError& error) {
     // Help and version come this way too, with code 0.

@@ -20,18 +20,19 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "search/recording.h"
+#include "search/recording_folder.h"
 #include "search/score.h"
 
 namespace tunebook::cli {
 namespace {
 
 struct Options {
-  std::vector<std::string> files, strategies, settings;
+  std::vector<std::string> paths, strategies, settings;
   std::string html;
   int seeds = 100, threads = 0;
   std::size_t in_flight = 1;
   std::uint64_t budget = 0, first_seed = 0;
-  bool json = false;
+  bool json = false, no_foresight = false;
 };
 
 StrategySettings parse_settings(const std::vector<std::string>& texts) {
@@ -81,7 +82,7 @@ Runs run_all(const std::vector<std::unique_ptr<ScoredSpace>>& spaces, const std:
         const std::size_t seed = task / spaces.size() / strategies.size();
         const std::uint64_t horizon = options.budget > 0 ? std::min(options.budget, spaces[space]->valid()) : score_horizon(*spaces[space]);
         const auto own = make_strategy(strategies[strategy], spaces[space]->space(), options.first_seed + seed, settings);
-        runs[space][strategy][seed] = run_strategy(*own, *spaces[space], horizon, options.in_flight);
+        runs[space][strategy][seed] = run_strategy(*own, *spaces[space], horizon, options.in_flight, !options.no_foresight);
         ++done;
       }
     } catch (...) {
@@ -140,7 +141,8 @@ void print_results(const Options& options, const std::vector<std::unique_ptr<Sco
                                 {"evaluations_to_5_percent", {{"median", or_null(score.evaluations_to_5_percent)},
                                                               {"ci", {bound(score.median_low), bound(score.median_high)}}}},
                                 {"best_over_optimum", to_json(score.best_over_optimum)}, {"horizon", score.horizon},
-                                {"ms_per_proposal", score.milliseconds_per_proposal}, {"curve", curve}});
+                                {"ms_per_proposal", score.milliseconds_per_proposal},
+                                {"foreseen_per_proposal", score.foreseen_per_proposal}, {"curve", curve}});
     }
     json["means"] = nlohmann::ordered_json::array();
     for (const StrategyMean& mean : means) {
@@ -188,11 +190,15 @@ int run_replay(const Options& options, const Invocation& invocation) {
   const std::vector<std::string> strategies = chosen_strategies(options);
   const StrategySettings settings = parse_settings(options.settings);
   std::vector<std::unique_ptr<ScoredSpace>> spaces;
-  for (const std::string& file : options.files) {
-    spaces.push_back(std::make_unique<ScoredSpace>(Recording::load(file)));
-    const auto same = [&](const auto& other) { return other->name() == spaces.back()->name(); };
-    if (std::any_of(spaces.begin(), spaces.end() - 1, same)) {
-      throw InputError(fmt::format("{}: a recording of the name {} is given twice", file, spaces.back()->name()));
+  for (const std::string& path : options.paths) {
+    const RecordingFolder folder = find_recordings(path);
+    for (const auto& other : folder.others) fmt::print(stderr, "note: {} is no recording and is left out\n", other.string());
+    for (const auto& file : folder.recordings) {
+      spaces.push_back(std::make_unique<ScoredSpace>(Recording::load(file)));
+      const auto same = [&](const auto& earlier) { return earlier->name() == spaces.back()->name(); };
+      if (std::any_of(spaces.begin(), spaces.end() - 1, same)) {
+        throw InputError(fmt::format("{}: a recording of the name {} is given twice", file.string(), spaces.back()->name()));
+      }
     }
   }
   for (const std::string& name : strategies) make_strategy(name, spaces.front()->space(), 0, settings);  // a wrong setting is told at once
@@ -228,7 +234,7 @@ int run_replay(const Options& options, const Invocation& invocation) {
 void add_replay(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("replay", "Score search strategies on recorded spaces");
-  verb->add_option("files", options->files, "Recordings: NAME.json with NAME.csv[.gz], Kernel Tuner caches, T4, KTT output")->required();
+  verb->add_option("recordings", options->paths, "NAME.json with NAME.csv[.gz], Kernel Tuner caches, T4, KTT output, or folders of them")->required();
   verb->add_option("--strategies", options->strategies, "Comma-separated (default: all but exhaustive)")->delimiter(',');
   verb->add_option("--seeds", options->seeds, "Runs of each strategy on each space")->check(CLI::Range(1, 100000))->capture_default_str();
   add_seed_option(*verb, options->first_seed, "The first seed; the others follow");
@@ -240,9 +246,10 @@ void add_replay(CLI::App& app, Invocation& invocation) {
   verb->add_option("--threads", options->threads, "Default: one for each core")->check(CLI::Range(1, 1024));
   verb->add_option("--set", options->settings, "A constant of a strategy, STRATEGY.NAME=NUMBER; repeatable")
       ->allow_extra_args(false)->type_name("SETTING");
+  verb->add_flag("--no-foresight", options->no_foresight, "Recorded resources are not told before a configuration is evaluated");
   verb->add_option("--html", options->html, "Write a page with tables and curves")->type_name("FILE");
   add_json_option(*verb, options->json);
-  verb->footer("Example:  tunebook replay recorded/*.json --strategies auto,random --seeds 100");
+  verb->footer("Example:  tunebook replay recorded --strategies auto,random --seeds 100");
   verb->callback([options, &invocation] { invocation.exit_code = run_replay(*options, invocation); });
 }
 

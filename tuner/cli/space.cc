@@ -49,18 +49,37 @@ bool is_file(const std::string& target) {
   return target.find('/') != std::string::npos || target.ends_with(".json") || std::filesystem::is_regular_file(target);
 }
 
-int run_space(const Options& options) {
-  SearchSpace space = [&] {
-    if (is_file(options.target)) return SearchSpace::build(load_space_file(options.target, options.where).definition);
-    const KernelTemplate kernel = find_template(options.target, template_search_path(options.templates));
-    const SpaceDevice device = space_device(options.device);
-    SearchSpace built = SearchSpace::build(
-        template_space(kernel.spec, chosen_problem(kernel.spec, options.shape), device.device, options.where));
-    if (!device.note.empty() && !options.json) fmt::print(stderr, "note: {}\n", device.note);
-    return built;
-  }();
-  const SpaceExplanation explanation = explain(space);
+// "1234", "3.2e+21", "about 4.5e+13 (+- 2 %)".
+std::string size_text(const SpaceSize& size) {
+  if (size.exact) return std::to_string(*size.exact);
+  if (size.relative_error == 0) return fmt::format("{:.6g}", size.count);
+  return fmt::format("about {:.3g} (+- {:.2g} %)", size.count, 100 * size.relative_error);
+}
 
+SpaceDefinition chosen_definition(const Options& options) {
+  if (is_file(options.target)) return load_space_file(options.target, options.where).definition;
+  const KernelTemplate kernel = find_template(options.target, template_search_path(options.templates));
+  const SpaceDevice device = space_device(options.device);
+  if (!device.note.empty() && !options.json) fmt::print(stderr, "note: {}\n", device.note);
+  return template_space(kernel.spec, chosen_problem(kernel.spec, options.shape), device.device, options.where);
+}
+
+int run_space(const Options& options) {
+  const SpaceDefinition definition = chosen_definition(options);
+  SpaceSize size = space_size(definition);
+  const bool fits = size.fits();
+  SpaceExplanation explanation;
+  if (fits) {
+    const SearchSpace space = SearchSpace::build(definition);
+    size = {static_cast<double>(space.size()), space.size()};
+    explanation = explain(space);
+  } else {
+    if (size.failing > 0) {
+      throw InputError(fmt::format("{}: a constraint fails to evaluate for {:.3g} configurations that no other constraint rejects; narrow the space "
+                                   "with --where until it can be listed, then the message names one of them", options.target, size.failing));
+    }
+    explanation = explain(definition);
+  }
   if (options.json) {
     nlohmann::ordered_json constraints = nlohmann::ordered_json::array();
     for (const auto& effect : explanation.constraints) {
@@ -74,11 +93,17 @@ int run_space(const Options& options) {
       for (const Value& value : values) list.push_back(nlohmann::ordered_json(to_json_value(value)));
       unused[name] = list;
     }
-    print_json({{"target", options.target}, {"cartesian", space.cartesian_size_text()}, {"valid", space.size()},
-                {"parameters", space.parameter_count()}, {"constraints", constraints}, {"unused_values", unused}});
+    print_json({{"target", options.target}, {"cartesian", definition.cartesian_size_text()},
+                {"valid", size.exact ? nlohmann::ordered_json(*size.exact) : nlohmann::ordered_json(size.count)}, {"valid_exact", size.exact.has_value()}, {"valid_relative_error", size.relative_error}, {"can_be_searched", fits},
+                {"parameters", definition.parameters.size()}, {"constraints", constraints}, {"unused_values", unused}});
   } else {
-    fmt::print("{} parameters, {} configurations in the Cartesian product, {} valid ({:.3g} %)\n\n", space.parameter_count(),
-               space.cartesian_size_text(), space.size(), 100.0 * static_cast<double>(space.size()) / space.cartesian_size());
+    fmt::print("{} parameters, {} configurations in the Cartesian product, {} valid ({:.3g} %)\n", definition.parameters.size(),
+               definition.cartesian_size_text(), size_text(size), 100.0 * size.count / definition.cartesian_size());
+    if (!fits) {
+      fmt::print("too many to search: narrow it with --where, or declare fewer values; tune takes {} configurations of coupled parameters\n",
+                 SearchSpace::kMaxGroup);
+    }
+    fmt::print("\n");
     TextTable table;
     table.header = {"constraint", "removes alone", "valid without it"};
     table.right = {false, true, true};
@@ -93,7 +118,7 @@ int run_space(const Options& options) {
       fmt::print("never occurs: {} = {}\n", name, list);
     }
   }
-  if (space.size() == 0) {
+  if (fits && size.exact == 0u) {
     throw InputError(fmt::format("{}: no configuration satisfies the constraints; the table above shows what each one removes",
                                  options.target));
   }

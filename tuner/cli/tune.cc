@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/ladder.h"
+#include "cli/progress_pipe.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "search/recording.h"
@@ -35,6 +37,11 @@ struct Options {
   std::string cache = "cold", objective = "time";
   bool energy = false;
   bool no_baseline = false;
+  bool foresight = false;
+  double time_limit_s = 0;
+  bool retime = false;
+  std::string sweep_start_utc;
+  int progress_fd = -1;
 };
 
 // Everything a session needs, from a template on a device or from a recording.
@@ -55,7 +62,7 @@ Stage open_replay(const Options& options, const DeviceChoice& device) {
   }
   Stage stage;
   if (options.lock_clocks_mhz != 0) throw InputError("--lock-clocks is for GPUs; a recording has no clocks");
-  stage.recording = std::make_unique<Recording>(Recording::load(device.argument));
+  stage.recording = std::make_unique<Recording>(load_recording(device.argument, options.kernel, options.shape));
   const Recording& recording = *stage.recording;
   if (recording.kernel() != options.kernel) {
     throw InputError(fmt::format("{}: a recording of kernel '{}', not of '{}'; run: tunebook tune {} --device replay:{}",
@@ -67,7 +74,7 @@ Stage open_replay(const Options& options, const DeviceChoice& device) {
   return stage;
 }
 
-Stage open_device(const Options& options, const DeviceChoice& device) {
+Stage open_device(const Options& options, const DeviceChoice& device, ProgressPipe& pipe) {
   Stage stage;
   stage.kernel = std::make_unique<KernelTemplate>(find_template(options.kernel, template_search_path(options.templates)));
   const KernelSpec& spec = stage.kernel->spec;
@@ -82,7 +89,9 @@ Stage open_device(const Options& options, const DeviceChoice& device) {
   executor_options.seed = options.seed;
   executor_options.lock_clocks_mhz = options.lock_clocks_mhz;
   executor_options.energy = options.objective == "energy";
+  pipe.stage("device");
   auto executor = std::make_unique<DeviceExecutor>(*stage.kernel, executor_options);
+  pipe.stage("space");
   const Device& found = executor->identity().device;
   if ((options.energy || options.objective == "energy") && !executor->counts_energy()) {
     throw InputError(fmt::format("{}: this device does not count energy; leave out --energy and --objective energy", found.name));
@@ -190,6 +199,17 @@ void print_missing_baseline(const TuneResult& result) {
   }
 }
 
+// The times of the winner in each fresh process; its one time if there were none.
+std::vector<double> process_medians(const WinnerRecord& winner) {
+  if (winner.finalists.empty() || winner.finalists.front().process_medians_us.empty()) return {winner.median_us};
+  return winner.finalists.front().process_medians_us;
+}
+
+nlohmann::ordered_json clock_json(const TuneClock& clock) {
+  return {{"start_s", clock.start},     {"first_pass_s", clock.first_pass}, {"finalists_s", clock.finalists}, {"compile_s", clock.compile},
+          {"verify_s", clock.verify}, {"time_s", clock.time},             {"device_idle_s", clock.idle}};
+}
+
 nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, double wall_seconds) {
   nlohmann::ordered_json json;
   json["kernel"] = stage.subject.kernel;
@@ -219,6 +239,8 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
     }
     object["objective"] = winner.objective;
     if (winner.energy_j) object["energy_j"] = *winner.energy_j;
+    object["session"] = winner.session_id;
+    object["process_medians_us"] = process_medians(winner);
     json["winner"] = object;
   }
   nlohmann::ordered_json presets = nlohmann::ordered_json::object();
@@ -236,6 +258,18 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   if (result.ended_at_improvement) json["ended_at_expected_improvement"] = *result.ended_at_improvement;
   json["ceiling"] = result.winner ? winner_ceiling(stage, result).json : nlohmann::ordered_json(nullptr);
   json["baseline"] = result.baseline ? baseline_json(result) : nlohmann::ordered_json(nullptr);
+  json["measured"] = result.measured;
+  json["from_book"] = result.from_book;
+  json["cut"] = result.cut;
+  json["previous"] = nullptr;
+  if (result.previous) {
+    json["previous"] = {{"session", result.previous->session_id},
+                        {"configuration", result.previous->configuration.to_json()},
+                        {"median_us", result.previous->median_us},
+                        {"process_medians_us", process_medians(*result.previous)}};
+    if (result.previous->energy_j) json["previous"]["energy_j"] = *result.previous->energy_j;
+  }
+  json["clock"] = clock_json(result.clock);
   return json;
 }
 
@@ -328,6 +362,8 @@ void print_clock(const Stage& stage, const TuneResult& result, double wall_secon
 
 int run_tune(const Options& options, const Invocation& invocation) {
   const Interrupt interrupt;
+  ProgressPipe pipe(options.progress_fd);
+  pipe.stage("template");
   check_strategy_name(options.strategy);
   TuneOptions tune_options;
   tune_options.strategy = options.strategy;
@@ -335,6 +371,7 @@ int run_tune(const Options& options, const Invocation& invocation) {
   tune_options.seed = options.seed;
   tune_options.where = options.where;
   tune_options.from_book = options.from_book;
+  tune_options.foresight = options.foresight;
   tune_options.remeasure = options.remeasure;
   tune_options.sanitize = options.sanitize;
   tune_options.finalists = options.finalists;
@@ -344,10 +381,13 @@ int run_tune(const Options& options, const Invocation& invocation) {
   tune_options.baseline = !options.no_baseline;
   tune_options.run_timeout_s = options.run_timeout_s;
   tune_options.compile_timeout_s = options.compile_timeout_s;
+  tune_options.time_limit_s = options.time_limit_s;
+  tune_options.retime = options.retime;
+  tune_options.sweep_start_utc = options.sweep_start_utc;
   tune_options.stop = [] { return Interrupt::requested(); };
   const DeviceChoice device = DeviceChoice::parse(options.device);
 
-  Stage stage = device.kind == DeviceChoice::Kind::replay ? open_replay(options, device) : open_device(options, device);
+  Stage stage = device.kind == DeviceChoice::Kind::replay ? open_replay(options, device) : open_device(options, device, pipe);
   if (stage.space->size() == 0) {
     throw InputError(fmt::format("the search space of {} {} is empty: no configuration satisfies the constraints{}; see: tunebook space",
                                  stage.subject.kernel, stage.subject.problem.display(),
@@ -364,7 +404,11 @@ int run_tune(const Options& options, const Invocation& invocation) {
 
   ProgressLine line;
   TuneObserver observer;
-  observer.progress = [&](const TuneObserver::Progress& progress) { line.show(progress_text(progress)); };
+  observer.progress = [&](const TuneObserver::Progress& progress) {
+    line.show(progress_text(progress));
+    pipe.progress(progress);
+  };
+  observer.opened = [&](const std::string& session) { pipe.opened(session); };
   observer.waiting = [&](int process) {
     line.clear();
     fmt::print(stderr, "note: {} runs this very session in the same book; waiting for its result\n",
@@ -381,6 +425,15 @@ int run_tune(const Options& options, const Invocation& invocation) {
     fmt::print(stderr, "interrupted; every finished trial is in {}\nresume with: {}\n", store.path().string(),
                invocation.command_line());
     return kFailed;
+  }
+  if (result.no_standing_winner) {
+    fmt::print(stderr, "no winner stands in {} for {} {} on {} (this version of the kernel, {}): there is nothing to time anew; tune it without --retime\n",
+               store.path().string(), stage.subject.kernel, stage.subject.problem.display(), stage.executor->identity().device.name,
+               stage.executor->identity().method);
+    return kNo;
+  }
+  if (result.cut) {
+    fmt::print(stderr, "note: the search was cut at the time limit of {}; the same command goes on with it\n", format_duration(options.time_limit_s));
   }
   print_clock(stage, result, wall);
   if (!stage.recording && result.winner) {
@@ -406,6 +459,16 @@ int run_tune(const Options& options, const Invocation& invocation) {
   return result.winner ? kDone : kFailed;
 }
 
+// "" for a moment like 2026-11-30T22:00:00.000000Z, as the book has them, or a beginning of one that names the day.
+std::string utc_fault(const std::string& text) {
+  constexpr std::string_view kPattern = "dddd-dd-ddTdd:dd:dd.ddddddZ";
+  bool fits = text.size() >= 10 && text.size() <= kPattern.size();
+  for (std::size_t i = 0; fits && i < text.size(); ++i) {
+    fits = kPattern[i] == 'd' ? text[i] >= '0' && text[i] <= '9' : text[i] == kPattern[i];
+  }
+  return fits ? std::string() : fmt::format("'{}' is no time such as 2026-11-30T22:00:00.000000Z", text);
+}
+
 }  // namespace
 
 void add_tune(CLI::App& app, Invocation& invocation) {
@@ -425,6 +488,8 @@ void add_tune(CLI::App& app, Invocation& invocation) {
                  "Finalists must pass compute-sanitizer (memcheck, racecheck, initcheck, synccheck), on the cpu AddressSanitizer");
   verb->add_flag("--from-book,!--no-from-book", options->from_book,
                  "Try the winners of other problems and devices first, if the book has any (default: yes)");
+  verb->add_flag("--foresight,!--no-foresight", options->foresight,
+                 "Compile configurations ahead, to begin with those that need no local memory (on a GPU with 8 compiles at once; default: no)");
   verb->add_flag("--remeasure", options->remeasure, "Run everything again, whatever the book holds");
   verb->add_option("--cache", options->cache, "cold: the L2 cache is flushed before each sample; warm: it is not")
       ->check(CLI::IsMember({"cold", "warm"}))->capture_default_str();
@@ -439,6 +504,14 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   verb->add_option("--finalist-processes", options->finalist_processes, "in this many fresh processes")
       ->check(CLI::Range(1, 100))->capture_default_str();
   verb->add_flag("--no-baseline", options->no_baseline, "Do not time the library that the kernel names as its baseline beside the finalists");
+  add_seconds_option(*verb, "--time-limit", options->time_limit_s,
+                     "End within this time, finalists included; a search that is cut goes on with the same command");
+  verb->add_flag("--retime", options->retime, "Verify and time anew only the winner that stands in the book, and the preset 'default'");
+  verb->add_option("--sweep-start", options->sweep_start_utc,
+                   "When the sweep began that this is part of: what ended since then is the answer, also with --remeasure and --retime")
+      ->check(CLI::Validator(utc_fault, "UTC"))->type_name("UTC");
+  verb->add_option("--progress-fd", options->progress_fd, "Write progress as lines of JSON to this descriptor, and end with the parent process")
+      ->check(CLI::Range(0, 1 << 20))->type_name("FD");
   add_lock_clocks_option(*verb, options->lock_clocks_mhz);
   add_seconds_option(*verb, "--run-timeout", options->run_timeout_s, "For each step of a trial on the device");
   add_seconds_option(*verb, "--compile-timeout", options->compile_timeout_s, "For one compile");

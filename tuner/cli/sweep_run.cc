@@ -1,0 +1,257 @@
+#include "cli/sweep_run.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/interrupt.h"
+#include "cli/terminal.h"
+#include "core/error.h"
+#include "db/store.h"
+#include "session/device_listing.h"
+#include "session/host_resources.h"
+#include "sweep/atomic_file.h"
+#include "sweep/coordinator.h"
+#include "sweep/kernel_catalog.h"
+#include "sweep/prepare.h"
+#include "sweep/status.h"
+
+extern char** environ;
+
+namespace tunebook::cli {
+namespace {
+
+double now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+void note(const std::string& text) { fmt::print(stderr, "note: {}\n", text); }
+
+// The sweep in the file, if it is of this plan, another time limit of the command line replacing its own. Nothing if there is none that
+// can be taken up.
+std::optional<SweepState> earlier_sweep(const std::filesystem::path& file, const SweepPlan& plan, double now) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return std::nullopt;
+  try {
+    SweepState state = SweepState::load(file);
+    if (!(state.plan.time == plan.time)) {
+      state.plan.time = plan.time;
+      state.deadline = plan.time.deadline(now);
+    }
+    return state;
+  } catch (const InputError& damaged) {
+    note(fmt::format("{}; a new sweep begins, what the book holds is not measured again", damaged.what()));
+    return std::nullopt;
+  }
+}
+
+// `start`: when it first began; what the book has got since then is its own.
+SweepState new_sweep(const SweepPlan& plan, const std::filesystem::path& book, bool ask_devices, double start, double now) {
+  PrepareOptions options;
+  options.book = book;
+  options.now = now;
+  options.sweep_start = start;
+  options.ask_devices = ask_devices;
+  PreparedPlan prepared = prepare(plan, options);
+  for (const std::string& text : prepared.notes) note(text);
+  prepared.plan.time = plan.time;
+  std::vector<std::size_t> all(prepared.plan.items.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<std::size_t> order = work_order(prepared.plan.items, std::move(all));
+  return SweepState::begin(std::move(prepared.plan), std::move(order), start);
+}
+
+// The GPUs of this machine, if an item may run on any of them.
+std::vector<std::string> gpus_for(const SweepState& state) {
+  bool wanted = false;
+  for (const std::size_t index : state.order) wanted = wanted || state.plan.items[index].item.device == "cuda";
+  std::vector<std::string> gpus;
+  if (!wanted) return gpus;
+  for (const DeviceListing& device : list_devices()) {
+    if (device.id.starts_with("cuda:") && device.error.empty()) gpus.push_back(device.id);
+  }
+  return gpus;
+}
+
+std::vector<LanePlan> lanes_of(const SweepState& state) {
+  KernelCatalog catalog({});
+  return plan_lanes(state.plan, state.order, gpus_for(state), [&](const std::string& recording) {
+    const Device& device = catalog.recordings(recording).front().device;
+    return RecordedOn{device.key(), device.name};
+  });
+}
+
+// What a batch system gives a job may be less than what it lets it see: not every cluster binds tasks to their cores.
+int assigned_cores() {
+  const int cores = read_host_resources().cores;
+  const char* const text = std::getenv("SLURM_CPUS_ON_NODE");
+  const int assigned = text != nullptr ? std::atoi(text) : 0;
+  return assigned > 0 ? std::min(cores, assigned) : cores;
+}
+
+// Known before the long work.
+void check_writable(const std::string& file, const char* option) {
+  if (file.empty()) return;
+  if (!std::ofstream(file, std::ios::app)) throw InputError(fmt::format("{} {}: the file cannot be written: {}", option, file, std::strerror(errno)));
+}
+
+// True if the command ended with exit code 0.
+bool run_on_finish(const std::vector<std::string>& command, const std::string& summary, int exit_code) {
+  std::vector<std::string> words = command;
+  words.push_back(summary);
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) variables.emplace_back(*entry);
+  variables.push_back("TUNEBOOK_SUMMARY=" + summary);
+  variables.push_back("TUNEBOOK_EXIT_CODE=" + std::to_string(exit_code));
+  std::vector<char*> argv, env;
+  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& variable : variables) env.push_back(variable.data());
+  argv.push_back(nullptr);
+  env.push_back(nullptr);
+  // stdout holds the result alone.
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  pid_t pid = -1;
+  const int error = posix_spawnp(&pid, argv.front(), &actions, nullptr, argv.data(), env.data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    fmt::print(stderr, "tunebook: --on-finish: {} cannot be started: {}\n", command.front(), std::strerror(error));
+    return false;
+  }
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  fmt::print(stderr, "tunebook: --on-finish: {} ended with {}\n", command.front(),
+             WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status)) : fmt::format("signal {}", WTERMSIG(status)));
+  return false;
+}
+
+// Writes the summary and tells it. Returns the exit code.
+int finish(const SweepState& state, SweepEnd end, const std::filesystem::path& book, const std::filesystem::path& summary_file,
+           const SweepRunOptions& options, const Invocation& invocation) {
+  const nlohmann::ordered_json summary = summary_json(state, end, book.string(), utc_text(now_s()));
+  int exit_code = sweep_exit_code(state, end);
+  try {
+    write_atomically(summary_file, summary.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  } catch (const EnvironmentError& error) {
+    fmt::print(stderr, "tunebook: the summary {}\n", error.what());
+    if (!options.summary.empty() && exit_code == kDone) exit_code = kFailed;
+  }
+  if (options.json) {
+    print_json(summary);
+  } else {
+    fmt::print("{}book: {}\nsummary: {}\n", summary_text(state, end), book.string(), summary_file.string());
+  }
+  if (end == SweepEnd::interrupted || end == SweepEnd::no_room) {
+    fmt::print(stderr, "{}; what is finished is in {}\nresume with: {}\n",
+               end == SweepEnd::no_room ? "the disk is full: make room" : "interrupted", book.string(), invocation.command_line());
+  }
+  if (!options.on_finish.empty() && !run_on_finish(options.on_finish, summary_file.string(), exit_code) && exit_code == kDone) exit_code = kFailed;
+  return exit_code;
+}
+
+SweepObserver observer_on(ProgressLine& line) {
+  SweepObserver observer;
+  observer.event = [&line](const std::string& text) {
+    line.clear();
+    fmt::print(stderr, "{} {}\n", utc_text(now_s()).substr(0, 19) + "Z", text);
+  };
+  observer.live = [&line](const std::string& text) { line.show(text); };
+  return observer;
+}
+
+}  // namespace
+
+int run_plan(SweepPlan plan, const SweepRunOptions& options, const Invocation& invocation) {
+  const Interrupt interrupt;
+  const std::filesystem::path book = std::filesystem::absolute(default_book_path(options.book));
+  check_writable(options.summary, "--summary");
+  check_writable(options.status, "--status");
+  Store{book};  // made now, so that a book that cannot be written is known at once
+  SweepFiles files = sweep_files(book, plan.file);
+  if (!options.status.empty()) files.status = options.status;
+  if (!options.summary.empty()) files.summary = options.summary;
+  const SweepLock lock(files.lock);
+  for (const std::string& text : plan.notes) note(text);
+
+  const double now = now_s();
+  std::optional<SweepState> state = options.restart ? std::nullopt : earlier_sweep(files.state, plan, now);
+  const Resumption found = state ? resumption(*state, plan.hash(), now) : Resumption::none;
+  if (found == Resumption::too_late) {
+    fmt::print(stderr, "tunebook: the sweep of {} that began at {} had to end at {}: nothing was run. --restart begins a new one now, and so does this "
+                       "command from {} on\n",
+               plan.file, state->start_utc, utc_text(*state->deadline), utc_text(state->start + kSameNightSeconds));
+    return kFailed;
+  }
+  if (found == Resumption::none) {
+    state = new_sweep(plan, book, options.ask_devices, now, now);
+  } else {
+    note(fmt::format("going on with the sweep that began at {}", state->start_utc));
+  }
+
+  SweepOptions sweep;
+  sweep.program = std::filesystem::read_symlink("/proc/self/exe");
+  sweep.book = book;
+  sweep.files = files;
+  sweep.time_left_s = time_left(*state, now_s());
+  sweep.cores = read_host_resources().cores;
+  sweep.stop = [] { return Interrupt::requested(); };
+  sweep.resume_command = invocation.command_line();
+  ProgressLine line;
+  const SweepObserver observer = observer_on(line);
+  const SweepEnd end = run_sweep(*state, lanes_of(*state), sweep, observer);
+  line.clear();
+  return finish(*state, end, book, files.summary, options, invocation);
+}
+
+ShardEnd run_part(const FrozenPlan& part, const std::filesystem::path& book, const std::function<bool()>& stop) {
+  SweepPlan plan;
+  plan.name = part.name;
+  plan.time = part.time;
+  for (const FrozenItem& item : part.items) plan.items.push_back(item.item);
+  if (!plan.items.empty()) plan.templates = plan.items.front().templates;
+  SweepState state = new_sweep(plan, book, /*ask_devices=*/true, part.frozen_at, now_s());
+  SweepOptions sweep;
+  sweep.program = std::filesystem::read_symlink("/proc/self/exe");
+  sweep.book = book;
+  sweep.files = sweep_files(book, part.name);
+  sweep.time_left_s = time_left(state, now_s());
+  sweep.cores = assigned_cores();
+  sweep.stop = stop;
+  ProgressLine line;
+  const SweepEnd end = run_sweep(state, lanes_of(state), sweep, observer_on(line));
+  line.clear();
+  // Another node may have room.
+  const bool again = end == SweepEnd::interrupted || end == SweepEnd::no_room;
+  return {sweep_exit_code(state, end), again, summary_json(state, end, book.string(), utc_text(now_s()))};
+}
+
+OnFinishSplit split_on_finish(int argc, char** argv) {
+  constexpr std::string_view kOption = "--on-finish";
+  OnFinishSplit split{argc, {}};
+  if (argc < 2 || std::string_view(argv[1]) != "sweep") return split;
+  for (int i = 2; i + 1 < argc; ++i) {
+    if (argv[i] != kOption) continue;
+    split.words = i;
+    split.command.assign(argv + i + 1, argv + argc);
+    break;
+  }
+  return split;
+}
+
+}  // namespace tunebook::cli
