@@ -56,16 +56,18 @@ std::string size_text(const SpaceSize& size) {
   return fmt::format("about {:.3g} (+- {:.2g} %)", size.count, 100 * size.relative_error);
 }
 
-SpaceDefinition chosen_definition(const Options& options) {
+// `note`: what to tell once all is well.
+SpaceDefinition chosen_definition(const Options& options, std::string& note) {
   if (is_file(options.target)) return load_space_file(options.target, options.where).definition;
   const KernelTemplate kernel = find_template(options.target, template_search_path(options.templates));
   const SpaceDevice device = space_device(options.device);
-  if (!device.note.empty() && !options.json) fmt::print(stderr, "note: {}\n", device.note);
+  note = device.note;
   return template_space(kernel.spec, chosen_problem(kernel.spec, options.shape), device.device, options.where);
 }
 
 int run_space(const Options& options) {
-  const SpaceDefinition definition = chosen_definition(options);
+  std::string note;
+  const SpaceDefinition definition = chosen_definition(options, note);
   SpaceSize size = space_size(definition);
   const bool fits = size.fits();
   SpaceExplanation explanation;
@@ -80,6 +82,7 @@ int run_space(const Options& options) {
     }
     explanation = explain(definition);
   }
+  if (!note.empty() && !options.json) fmt::print(stderr, "note: {}\n", note);
   if (options.json) {
     nlohmann::ordered_json constraints = nlohmann::ordered_json::array();
     for (const auto& effect : explanation.constraints) {
