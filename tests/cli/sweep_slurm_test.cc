@@ -118,6 +118,16 @@ TEST_F(SlurmSweep, BadInputIsToldAndNothingIsSubmitted) {
   expect_bad_input({"sweep", "--shard", "0"}, {"--shard requires --frozen"});
   expect_bad_input({"sweep", "--frozen", "nowhere.json", "--merge"}, {"nowhere.json"});
   expect_bad_input({"sweep", "--frozen", plan().string(), "--merge"}, {"tunebook_frozen_plan"});
+  const std::vector<Words> without_effect = {{"--dry-run"}, {"--time", "8h"}, {"--until", "06:00"}, {"--templates", "/"}, {"--status", "s"}, {"--summary", "s"},
+                                             {"--restart"}, {"--book", "b"}, {"--on-finish", "true"}};
+  for (const Words& option : without_effect) {
+    for (const Words& part : {Words{"--shard", "0"}, Words{"--merge"}}) {
+      Words words = {"sweep", "--frozen", "nowhere.json"};
+      words.insert(words.end(), part.begin(), part.end());
+      words.insert(words.end(), option.begin(), option.end());
+      expect_bad_input(words, {option[0] + ": it has no effect on a frozen plan"});
+    }
+  }
   expect_bad_input(sweep(plan(), {"--slurm-shards", "2"}), {"--slurm-shards requires --slurm"});
   slurm("sbatch", "echo 'sbatch: fatal: no cluster' >&2; exit 1");
   expect_bad_input(submit(), {"no cluster", "--dry-run"});

@@ -1,6 +1,7 @@
 // Sweeps as their users run them: what runs in the first night and in the next ones, what a summary and an exit code say, and what becomes
 // of a sweep whose surroundings fail.
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <chrono>
@@ -229,6 +230,49 @@ TEST_F(Sweep, OnFinishGetsTheSummary) {
   const ProgramResult failing = run(sweep(file, {"--on-finish", "/bin/false"}));
   EXPECT_EQ(failing.exit_code, 1);
   EXPECT_NE(failing.err.find("--on-finish: /bin/false ended with exit code 1"), std::string::npos) << failing.err;
+}
+
+TEST_F(Sweep, FilesOfTheSweepReplaceNothingElse) {
+  const auto file = replay_plan();
+  const std::string text = read_file(file);
+  const std::string pipe = (folder() / "pipe").string(), link = (folder() / "link").string(), wanted = (folder() / "wanted.json").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink(pipe, link);
+  for (const std::string option : {"--status", "--summary"}) {
+    expect_bad_input(sweep(file, {option, pipe}), {option + " " + pipe + ": this is no regular file"});
+    expect_bad_input(sweep(file, {option, link}), {option + " " + link + ": this is no regular file"});
+    expect_bad_input(sweep(file, {option, file.string()}), {option + " " + file.string() + ": this sweep uses the file for something else"});
+    expect_bad_input(sweep(file, {option, book().string()}), {option, "something else"});
+    expect_bad_input(sweep(file, {option, (folder() / "none" / "s.json").string()}), {option, "there is no folder"});
+  }
+  expect_bad_input(sweep(file, {"--status", wanted, "--summary", wanted}), {"--status " + wanted, "something else"});
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_EQ(read_file(file), text);
+  // What a link points at is replaced, and the link stays.
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(wanted, link);
+  const auto summary = run_json(sweep(file, {"--summary", link}));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(nlohmann::ordered_json::parse(read_file(wanted)), summary);
+}
+
+TEST_F(Sweep, ACommandThatIsNotThereIsKnownBeforeTheNight) {
+  const auto file = replay_plan();
+  expect_bad_input(sweep(file, {"--on-finish", (folder() / "none").string(), "-v"}), {"--on-finish: found no command", "none"});
+  expect_bad_input(sweep(file, {"--on-finish", "no-such-command"}), {"--on-finish: found no command \"no-such-command\""});
+  expect_bad_input(sweep(file, {"--on-finish", folder().string()}), {"--on-finish: found no command"});
+  expect_bad_input(sweep(file, {"--on-finish", ""}), {"--on-finish: found no command \"\""});
+  EXPECT_EQ(run(sweep(file, {"--on-finish", "true"})).exit_code, 0);
+}
+
+TEST_F(Sweep, ACommandThatHangsIsStoppedWithTheSweep) {
+  const std::filesystem::path begun = folder() / "begun";
+  RunningProgram program = start(sweep(replay_plan(), {"--on-finish", "/bin/sh", "-c", ": > " + begun.string() + "; exec sleep 1000"}));
+  while (!std::filesystem::exists(begun)) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  program.send(SIGTERM);
+  const ProgramResult result = program.wait();
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_NE(result.err.find("--on-finish: /bin/sh ended with signal 15"), std::string::npos) << result.err;
 }
 
 TEST_F(Sweep, AFullDiskIsToldAndTheSweepGoesOnWhenThereIsRoom) {

@@ -56,6 +56,9 @@ TEST_F(SweepVerb, WhatIsTunedIsFresh) {
 TEST_F(SweepVerb, BadInput) {
   expect_bad_input(sweep({"--time", "8 hours"}), {"--time: found \"8 hours\", expected a time such as 8h, 90m or 30s"});
   expect_bad_input(sweep({"--until", "25:00"}), {"--until: found \"25:00\""});
+  // From a variable that is not set: not a night without end.
+  expect_bad_input(sweep({"--until", ""}), {"--until: found \"\""});
+  expect_bad_input(sweep({"--time", ""}), {"--time: found \"\""});
   expect_bad_input({"sweep", (folder() / "none.json").string(), "--dry-run", "--book", book().string()}, {"none.json: no such file"});
   write("plan.json", R"({"tunebook": 1, "devises": "cpu", "sessions": [{"kernels": "matmul", "shapes": "8,8,8", "devices": "cpu"}]})");
   expect_bad_input(sweep({}), {"plan.json: /devises: found the unknown key \"devises\"", "did you mean \"devices\"?"});

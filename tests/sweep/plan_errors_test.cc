@@ -42,6 +42,14 @@ TEST_F(PlanErrorsTest, UnknownKeysNameTheNearest) {
   EXPECT_NE(entry_faults(R"({"kernels": "add", "freshness": {"retuneafterdays": 1}})").at(0).find("did you mean \"retune_after_days\"?"), std::string::npos);
 }
 
+TEST_F(PlanErrorsTest, NamesThatAreNoPartOfAPath) {
+  const auto fault = [&](const std::string& name) { return faults(R"({"tunebook": 1, "devices": "cpu", "sessions": [{"kernels": "plain"}], "name": ")" + name + "\"}"); };
+  EXPECT_EQ(fault("../tonight"), (Lines{"/name: found \"../tonight\", expected a name of at most 100 bytes on one line, without /"}));
+  EXPECT_EQ(fault("two\\nlines").size(), 1U);
+  EXPECT_EQ(fault(std::string(101, 'x')).size(), 1U);
+  EXPECT_EQ(fault(std::string(100, 'x')), Lines{});
+}
+
 TEST_F(PlanErrorsTest, AllAtOnce) {
   Lines found = faults(R"({"tunebook": 2, "name": 3, "time": "soon", "until": "6", "budget": 0, "strategy": "autos", "seed": -1, "cache": "hot", "objective": "times", "finalists": 40, "priority": 0,
                        "baseline": 1, "where": [""], "devices": "gpu", "sessions": [{"kernels": "ad", "shapes": ["5"]}, {"kernels": "add", "shapes": ["5,6"]}, 4]})");

@@ -34,6 +34,23 @@ TEST_F(ShapeFilesTest, LinesWithComments) {
                    "product m=10,n=11,k=12,dtype=f32,math=ieee cpu"}));
 }
 
+TEST_F(ShapeFilesTest, AByteOrderMarkIsNoPartOfTheFirstLine) {
+  write("shapes.txt", "\xEF\xBB\xBF" "1,2,3\r\n");
+  EXPECT_EQ(items(plan_text("\"product\"", kFile)), (Lines{"product m=1,n=2,k=3,dtype=f32,math=ieee cpu"}));
+  write("misses.jsonl", "\xEF\xBB\xBF" + miss("add", R"({"n":9})"));
+  EXPECT_EQ(items(plan_text("\"add\"", kMisses)), (Lines{"add n=9,dtype=f32 cpu"}));
+}
+
+TEST_F(ShapeFilesTest, LinesAreQuotedShortAndAsText) {
+  write("shapes.txt", std::string("1,\x1b[2J,3\n") + std::string(100'000, '9'));
+  const Lines messages = faults(plan_text("\"product\"", kFile));
+  ASSERT_EQ(messages.size(), 2U);
+  for (const std::string& message : messages) {
+    EXPECT_LT(message.size(), 1000U);
+    EXPECT_EQ(message.find('\x1b'), std::string::npos);
+  }
+}
+
 TEST_F(ShapeFilesTest, LinesThatAreNoShapes) {
   write("shapes.txt", "1,2,3\n1,2\n1,x,3\n");
   EXPECT_EQ(faults(plan_text("\"product\"", kFile)),
@@ -67,6 +84,15 @@ TEST_F(ShapeFilesTest, MissesThatFitTheKernelNoMoreArePassedOver) {
   ASSERT_EQ(read.notes.size(), 1U);
   EXPECT_NE(read.notes[0].find("3 recorded misses were passed over; the first: "), std::string::npos);
   EXPECT_NE(read.notes[0].find("misses.jsonl:1: found the unknown dimension \"rows\""), std::string::npos);
+}
+
+TEST_F(ShapeFilesTest, ALogThatNoMissHasMadeYetIsNoReasonToLoseANight) {
+  const SweepPlan read = plan(plan_text("\"add\"", R"(["5", {"from_misses": "misses.jsonl"}])"));
+  EXPECT_EQ(read.items.size(), 1U);
+  ASSERT_EQ(read.notes.size(), 1U);
+  EXPECT_NE(read.notes[0].find("/sessions/0/shapes/1/from_misses: "), std::string::npos) << read.notes[0];
+  EXPECT_NE(read.notes[0].find("misses.jsonl is not there yet"), std::string::npos) << read.notes[0];
+  EXPECT_EQ(faults(plan_text("\"add\"", R"({"from_misses": "none/misses.jsonl"})")), (Lines{"/sessions/0/shapes/from_misses: none/misses.jsonl: no such file"}));
 }
 
 TEST_F(ShapeFilesTest, AFileThatIsNoLogOfMisses) {

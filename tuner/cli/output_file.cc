@@ -34,6 +34,9 @@ OutputFile::OutputFile(const std::filesystem::path& path) {
   path_ = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);  // a link stays, and what it points at is replaced
   if (error) throw InputError(fmt::format("{}: {}", path.string(), error.message()));
   if (std::filesystem::is_directory(path_, error)) throw InputError(fmt::format("{}: this is a folder; name a file", path.string()));
+  if (const auto there = std::filesystem::status(path, error); std::filesystem::exists(there) && !std::filesystem::is_regular_file(there)) {
+    throw InputError(fmt::format("{}: this is no regular file (a device or a pipe), which is not replaced; name a file", path.string()));
+  }
   if (!std::filesystem::is_directory(path_.parent_path(), error)) {
     throw InputError(fmt::format("{}: there is no folder {}; make it first", path.string(), path_.parent_path().string()));
   }

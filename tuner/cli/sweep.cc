@@ -1,7 +1,9 @@
 #include <chrono>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,6 +24,7 @@ struct Options {
   std::string plan, time, until;
   std::vector<std::string> templates;
   bool dry_run = false;
+  bool time_given = false, until_given = false;  // if as "", from a variable that is not set
   SweepRunOptions run;
   SlurmOptions slurm;
 };
@@ -31,8 +34,8 @@ double seconds_since_1970() { return std::chrono::duration<double>(std::chrono::
 // The command line replaces the plan's own limits, both of them.
 TimeLimit time_limit(const Options& options, const TimeLimit& of_plan) {
   TimeLimit limit;
-  if (!options.time.empty()) limit.seconds = TimeLimit::parse_time(options.time, "--time").seconds;
-  if (!options.until.empty()) limit.until_minute = TimeLimit::parse_until(options.until, "--until").until_minute;
+  if (options.time_given) limit.seconds = TimeLimit::parse_time(options.time, "--time").seconds;
+  if (options.until_given) limit.until_minute = TimeLimit::parse_until(options.until, "--until").until_minute;
   return limit.empty() ? of_plan : limit;
 }
 
@@ -44,12 +47,27 @@ PrepareOptions prepare_options(const Options& options) {
   return result;
 }
 
+bool has_command(const Options& options, const Invocation& invocation) {
+  return !options.run.on_finish.empty() || !split_on_finish(invocation.argc, invocation.argv).command.empty();
+}
+
 int submit(const Options& options, const SweepPlan& plan, const Invocation& invocation) {
-  const bool on_finish = !options.run.on_finish.empty() || !split_on_finish(invocation.argc, invocation.argv).command.empty();
-  if (on_finish || !options.run.status.empty() || !options.run.summary.empty() || options.run.restart) {
+  if (has_command(options, invocation) || !options.run.status.empty() || !options.run.summary.empty() || options.run.restart) {
     throw InputError("--slurm: --on-finish, --status, --summary and --restart are for a sweep on this machine; the merge job has the summary (--merge --json)");
   }
   return submit_sweep(options.slurm, plan, prepare_options(options), {}, options.dry_run, options.run.json);
+}
+
+// Everything else is in the frozen plan, or is the task's own; an option that has no effect is no less a mistake than an unknown one.
+void refuse_with_frozen(const Options& options, const Invocation& invocation) {
+  const bool book_is_used = options.slurm.merge && options.slurm.into_book;
+  const std::initializer_list<std::pair<bool, const char*>> given = {
+      {options.dry_run, "--dry-run"}, {options.time_given, "--time"}, {options.until_given, "--until"}, {!options.templates.empty(), "--templates"},
+      {!options.run.status.empty(), "--status"}, {!options.run.summary.empty(), "--summary"}, {options.run.restart, "--restart"},
+      {has_command(options, invocation), "--on-finish"}, {!options.run.book.empty() && !book_is_used, "--book"}};
+  for (const auto& [wrong, option] : given) {
+    if (wrong) throw InputError(fmt::format("{}: it has no effect on a frozen plan; leave it out", option));
+  }
 }
 
 int show_plan(const Options& options, SweepPlan plan) {
@@ -68,6 +86,7 @@ int run_sweep(const Options& options, const Invocation& invocation) {
   if (options.plan.empty() != frozen) {
     throw InputError(frozen ? "a frozen plan is worked on, by --shard or --merge; leave out PLAN" : "give the plan, PLAN.json (or a frozen one, with --frozen)");
   }
+  if (frozen && !options.slurm.frozen.empty()) refuse_with_frozen(options, invocation);
   if (options.slurm.merge) return run_sweep_merge(options.slurm, options.run.book, options.run.json);
   if (frozen) return run_sweep_shard(options.slurm, options.run.json, run_part);
   // A mistyped time is known before the plan is read.
@@ -107,7 +126,11 @@ void add_sweep(CLI::App& app, Invocation& invocation) {
   verb->footer("Example:  tunebook sweep nightly.json --until 06:00 --dry-run\n"
                "The same command goes on with a sweep that was interrupted. Exit codes: 0 done (also if the time did not suffice for all), 1 a session "
                "failed or could not be run, 3 a winner is slower than the one before it");
-  verb->callback([options, &invocation] { invocation.exit_code = run_sweep(*options, invocation); });
+  verb->callback([options, verb, &invocation] {
+    options->time_given = verb->count("--time") > 0;
+    options->until_given = verb->count("--until") > 0;
+    invocation.exit_code = run_sweep(*options, invocation);
+  });
 }
 
 }  // namespace tunebook::cli

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -20,8 +21,10 @@
 #include <fmt/format.h>
 
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "core/error.h"
+#include "core/spec_reader.h"
 #include "db/store.h"
 #include "session/device_listing.h"
 #include "session/host_resources.h"
@@ -102,10 +105,45 @@ int assigned_cores() {
   return assigned > 0 ? std::min(cores, assigned) : cores;
 }
 
-// Known before the long work.
-void check_writable(const std::string& file, const char* option) {
-  if (file.empty()) return;
-  if (!std::ofstream(file, std::ios::app)) throw InputError(fmt::format("{} {}: the file cannot be written: {}", option, file, std::strerror(errno)));
+bool same_file(const std::filesystem::path& one, const std::filesystem::path& other) {
+  std::error_code error;
+  return std::filesystem::weakly_canonical(one, error) == std::filesystem::weakly_canonical(other, error) || std::filesystem::equivalent(one, other, error);
+}
+
+// The file itself where a link is given; "" for "". It is replaced again and again: what the sweep reads must not be, and that it can be
+// written is known before the long work.
+std::string output_path(const std::string& text, const char* option, const std::vector<std::filesystem::path>& taken) {
+  if (text.empty()) return "";
+  std::string file;
+  try {
+    file = OutputFile(text).path().string();
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{} {}", option, error.what()));
+  }
+  for (const std::filesystem::path& other : taken) {
+    if (same_file(file, other)) throw InputError(fmt::format("{} {}: this sweep uses the file for something else; name another one", option, text));
+  }
+  return file;
+}
+
+// What posix_spawnp() would find. A mistyped name is known before the night and not after it.
+void check_command(const std::vector<std::string>& command) {
+  if (command.empty()) return;
+  const std::string& name = command.front();
+  const auto runnable = [](const std::filesystem::path& file) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(file, error) && ::access(file.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string::npos) {
+    if (runnable(name)) return;
+  } else if (!name.empty()) {
+    const char* const path = std::getenv("PATH");
+    std::istringstream folders(path != nullptr ? path : "/bin:/usr/bin");
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      if (runnable(std::filesystem::path(folder.empty() ? "." : folder) / name)) return;
+    }
+  }
+  throw InputError(fmt::format("--on-finish: found no command {} that can be run; give its path", in_quotes(name)));
 }
 
 // True if the command ended with exit code 0.
@@ -134,6 +172,7 @@ bool run_on_finish(const std::vector<std::string>& command, const std::string& s
   }
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    if (Interrupt::requested()) ::kill(pid, SIGTERM);  // one that hangs must not keep the sweep from being stopped
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
   fmt::print(stderr, "tunebook: --on-finish: {} ended with {}\n", command.front(),
@@ -180,12 +219,15 @@ SweepObserver observer_on(ProgressLine& line) {
 int run_plan(SweepPlan plan, const SweepRunOptions& options, const Invocation& invocation) {
   const Interrupt interrupt;
   const std::filesystem::path book = std::filesystem::absolute(default_book_path(options.book));
-  check_writable(options.summary, "--summary");
-  check_writable(options.status, "--status");
+  std::vector<std::filesystem::path> taken = {plan.file, book};
+  const std::string summary = output_path(options.summary, "--summary", taken);
+  if (!summary.empty()) taken.emplace_back(summary);
+  const std::string status = output_path(options.status, "--status", taken);
+  check_command(options.on_finish);
   Store{book};  // made now, so that a book that cannot be written is known at once
   SweepFiles files = sweep_files(book, plan.file);
-  if (!options.status.empty()) files.status = options.status;
-  if (!options.summary.empty()) files.summary = options.summary;
+  if (!status.empty()) files.status = status;
+  if (!summary.empty()) files.summary = summary;
   const SweepLock lock(files.lock);
   for (const std::string& text : plan.notes) note(text);
 

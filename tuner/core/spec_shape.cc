@@ -46,7 +46,8 @@ std::optional<std::int64_t> read_size(std::string_view text, std::string& fault)
   const std::string expected = fmt::format("expected an integer from 1 to {}", kMaxDimension);
   fault = fmt::format("found {}, {}", in_quotes(text), expected);
   if (!is_whole_number(text)) return std::nullopt;
-  fault = fmt::format("found {}, {}", text, expected);
+  constexpr std::size_t kShownDigits = 32;
+  fault = fmt::format("found {}, {}", text.size() > kShownDigits ? in_quotes(text) : std::string(text), expected);
   std::int64_t size = 0;
   if (text.starts_with('+')) text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);

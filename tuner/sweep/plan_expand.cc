@@ -68,7 +68,12 @@ bool is_recorded_problem(const WantedShape& shape, const std::optional<std::stri
   });
 }
 
-std::string shape_text(const WantedShape& shape) { return shape.text.empty() ? shape.values.display() : shape.text; }
+// As it was written; what is long or no text for a terminal as messages quote it.
+std::string shape_text(const WantedShape& shape) {
+  const std::string text = shape.text.empty() ? shape.values.display() : shape.text;
+  const std::string quoted = in_quotes(text);
+  return quoted.size() == text.size() + 2 ? text : quoted;
+}
 
 }  // namespace
 

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kFormat = 1;
 constexpr std::size_t kMostProblems = 50;  // told at once
+constexpr std::size_t kMostName = 100;
 
 // Every limit that is named twice, here and on the command line, has one reader: TimeLimit's.
 template <typename Parse>
@@ -32,6 +33,15 @@ void read_time(SpecReader& reader, const SpecNode& plan, const char* key, const 
     // It begins with the path already.
     reader.problem(node.path, std::string(error.what()).substr(node.path.size() + 2));
   }
+}
+
+// It becomes part of a folder's and a job's name.
+void read_name(SpecReader& reader, const SpecNode& node, std::string& name) {
+  const auto text = reader.text(node);
+  if (!text) return;
+  const bool plain = std::none_of(text->begin(), text->end(), [](unsigned char c) { return c == '/' || c < ' ' || c == 0x7f; });
+  if (plain && text->size() <= kMostName) name = *text;
+  else reader.wrong(node, fmt::format("a name of at most {} bytes on one line, without /", kMostName));
 }
 
 // `said`: the plan names devices for every entry, if perhaps wrong ones, which is told.
@@ -74,7 +84,7 @@ void read_root(SpecReader& reader, const SpecNode& root, const std::string& fold
   if (root.find("tunebook") != nullptr && root.at("tunebook").json != kFormat) {
     reader.wrong(root.at("tunebook"), fmt::format("{}, the version of this format", kFormat));
   }
-  if (root.find("name") != nullptr) plan.name = reader.text(root.at("name")).value_or(plan.name);
+  if (root.find("name") != nullptr) read_name(reader, root.at("name"), plan.name);
   reader.optional_text(root, "summary");
   read_time(reader, root, "time", [&](const std::string& text, const std::string& what) { plan.time.seconds = TimeLimit::parse_time(text, what).seconds; });
   read_time(reader, root, "until", [&](const std::string& text, const std::string& what) {

@@ -19,6 +19,8 @@ constexpr std::size_t kMostFaults = 10;  // of one file: a wrong file has one on
 // Calls line(text, number, ended) for each; `ended`: a newline follows.
 template <typename Line>
 void for_each_line(std::string_view text, const Line& line) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // some editors begin UTF-8 with it
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::size_t number = 1;
   for (std::size_t start = 0; start < text.size(); ++number) {
     const std::size_t end = text.find('\n', start);

@@ -1,7 +1,9 @@
 #include "sweep/shape_source.h"
 
+#include <filesystem>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -88,6 +90,14 @@ std::optional<std::string> read_named_file(SpecReader& reader, const SpecNode& n
   }
 }
 
+// Whether it is a log of misses that nobody has written to so far: the first miss makes it.
+bool is_not_begun(const SpecNode& node, const std::string& folder) {
+  if (!node.json.is_string()) return false;
+  const std::filesystem::path file = plan_path(node.json.get<std::string>(), folder);
+  std::error_code error;
+  return !std::filesystem::exists(file, error) && !error && std::filesystem::is_directory(file.parent_path(), error);
+}
+
 }  // namespace
 
 std::vector<std::int64_t> read_range(SpecReader& reader, const SpecNode& node) {
@@ -138,6 +148,10 @@ std::vector<WantedShape> read_shape_source(SpecReader& reader, const SpecNode& n
   if (!misses && node.find("from_file") == nullptr) return product(reader, node);
   if (!reader.object(node, plan_object(misses ? "misses" : "file"))) return {};
   const SpecNode name = node.at(misses ? "from_misses" : "from_file");
+  if (misses && is_not_begun(name, folder)) {
+    notes.push_back(fmt::format("{}: {} is not there yet, and no recorded miss is tuned", name.path, plan_path(name.json.get<std::string>(), folder)));
+    return {};
+  }
   std::string file;
   const auto text = read_named_file(reader, name, folder, file);
   if (!text) return {};
