@@ -249,6 +249,7 @@ TEST_F(Sweep, FilesOfTheSweepReplaceNothingElse) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   EXPECT_EQ(read_file(file), text);
   // What a link points at is replaced, and the link stays.
+  write("wanted.json", "older");
   std::filesystem::remove(link);
   std::filesystem::create_symlink(wanted, link);
   const auto summary = run_json(sweep(file, {"--summary", link}));
