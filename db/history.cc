@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -170,6 +171,7 @@ std::vector<HistorySession> History::sessions() {
     session.budget = row.text(9);
     session.seed = std::bit_cast<std::uint64_t>(row.integer(10));
     session.wall_seconds = row.real(11);
+    if (!(session.wall_seconds >= 0 && session.wall_seconds <= std::numeric_limits<double>::max())) session.wall_seconds = 0;  // damaged
     session.started_utc = row.text(12);
     session.finished_utc = row.is_null(13) ? std::string() : row.text(13);
     session.winner = row.is_null(14) ? 0 : row.integer(14);

@@ -14,6 +14,7 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -134,6 +135,33 @@ class ScopedCopy {
   sqlite::Statement read_source_, read_target_, insert_;
 };
 
+// Of two texts for one key one is kept: a damaged one would take the place of the right one, in every session that refers to it. A kernel's
+// spec has to be an object; so has a device, with the values that its key says it has. (Other texts are known by their hash.)
+void check_described(const std::string& book, const MergeTable& table, const std::string& name, const std::vector<sqlite::Cell>& cells) {
+  const auto object = [&](const char* column) {
+    const auto* const text = std::get_if<std::string_view>(&cells[table.column(column)]);
+    nlohmann::json json = text == nullptr ? nlohmann::json() : nlohmann::json::parse(*text, nullptr, false);
+    if (!json.is_object()) {
+      throw InputError(fmt::format("book {0}: it is damaged: {2} of a row of {1} is no JSON object; `tunebook doctor --book {0}` tells more", book, name,
+                                   column));
+    }
+    return json;
+  };
+  if (name == "kernel") {
+    object("spec");
+  }
+  if (name == "device") {
+    const nlohmann::json key = object("key"), json = object("json");
+    for (const auto& [part, value] : key.items()) {
+      const auto found = json.find(part);
+      if (found != json.end() && *found != value) {
+        throw InputError(fmt::format("book {0}: it is damaged: a row of device has another {1} than its key says; `tunebook doctor --book {0}` tells more",
+                                     book, part));
+      }
+    }
+  }
+}
+
 // Merges one source, as it is at one moment, into the target.
 class SourceMerge {
  public:
@@ -176,6 +204,7 @@ class SourceMerge {
     while (row.next()) {
       const std::vector<sqlite::Cell> cells = table.cells(row, 1);
       check_hash(name, cells[0], cells[text_at]);
+      check_described(book_, table, name, cells);
       std::vector<sqlite::Cell> key_cells;
       for (const std::string& column : key) {
         key_cells.push_back(cells[table.column(column)]);
@@ -452,7 +481,9 @@ std::int64_t introduce(const std::string& name, std::vector<MergeSource>& source
         sqlite::Statement::Run first = first_seen.run(row.integer(0));
         first.next();
         // '~' comes after every time: what has no session yet was seen last.
-        found.push_back(keep(first.is_null(0) ? "~" : first.text(0), table.cells(row, 1)));
+        const std::vector<sqlite::Cell> cells = table.cells(row, 1);
+        check_described(source.path().string(), table, name, cells);
+        found.push_back(keep(first.is_null(0) ? "~" : first.text(0), cells));
       }
       return found;
     });

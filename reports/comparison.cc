@@ -385,6 +385,15 @@ class Comparer {
       result_.notes.push_back("no item has times on both sides: the same kernel, problem, objective and method are needed. "
                               "tunebook report shows what a book holds");
     }
+    for (const auto& [kernel, threshold] : result_.settings.kernel_thresholds) {
+      const auto is_of = [&, name = &kernel](const ComparedItem& item) { return item.key.kernel == *name; };
+      if (std::any_of(result_.items.begin(), result_.items.end(), is_of)) continue;
+      std::set<std::string> kernels;
+      for (const ComparedItem& item : result_.items) kernels.insert(item.key.kernel);
+      const std::string near = nearest_word(kernel, {kernels.begin(), kernels.end()});
+      result_.notes.push_back(fmt::format("--threshold {}={:g}% is of no kernel compared here{}", kernel, 100 * threshold,
+                                          near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+    }
     if (lost_winner()) result_.notes.push_back("items that had a winner in the base have none in the candidate, as nothing passed: that fails the gate");
   }
 
@@ -430,7 +439,12 @@ Comparison compare(Report base, Report candidate, ComparisonSettings settings, s
 }
 
 std::string gate_refusal(const Comparison& comparison) {
-  if (!comparison.gate_refused) return {};
+  if (!comparison.gate_refused) {
+    if (comparison.exit_code != kBadInput) return {};
+    return fmt::format("nothing could be compared: no item of {} and {} has times on both sides; name sides with the same kernel, problem, "
+                       "objective and method, or only look with --fail-on never",
+                       comparison.base.side.label, comparison.candidate.side.label);
+  }
   std::vector<std::string> texts, names;
   for (const EnvironmentDifference& difference : comparison.differences) {
     if (!difference.matters || difference.allowed) continue;

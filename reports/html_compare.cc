@@ -44,7 +44,7 @@ double time_sort(const std::optional<TimeEstimate>& time) { return time ? time->
 
 // In one line: which configuration won, and what else changed.
 std::string what_changed(const ComparedItem& item, const Detail& detail) {
-  if (!item.base || !item.candidate) return "";
+  if (!item.base_time || !item.candidate_time) return "";
   std::string html;
   if (item.same_configuration) {
     html = "same configuration";
@@ -156,7 +156,7 @@ std::string compared_html(const ComparedItem& item, const Comparison& comparison
                             {"p", item.p && item.holm_p ? fmt::format("{:.3g}, after Holm {:.3g}", *item.p, *item.holm_p) : ""},
                             {"what changed", what_changed(item, detail)},
                             {"timed again", item.remeasured ? "both winners, interleaved" : ""}});
-  Table table(fmt::format("Both sides of {}", item.key.shape()), {{"side"}, {"time", "n"}, {"95 % interval", "n"}, {"processes", "n"}, {"date"}, {"winner", "text"}}, {.hide_caption = true});
+  Table table(fmt::format("Both sides of {}", item.key.shape()), {{"side"}, {"time", "n"}, {"95 % interval", "n"}, {"processes", "n"}, {"date", "w"}, {"winner", "text broad"}}, {.hide_caption = true});
   const auto side = [&](std::string_view name, const Report& report, const std::optional<std::size_t>& place, const std::optional<TimeEstimate>& time, std::size_t processes,
                         const Configuration* other) {
     table.row();

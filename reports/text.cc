@@ -160,8 +160,9 @@ std::string to_text(const Comparison& comparison, bool colour) {
     text += "\n" + table.to_text();
     // Why there is no verdict is what a reader asks next.
     for (const ComparedItem& item : comparison.items) {
-      if (item.verdict != Verdict::inconclusive || item.reason.empty()) continue;
-      text += fmt::format("inconclusive: {} {}: {}\n", one_line(item.key.kernel, kNameBytes), one_line(item.key.shape(), kNameBytes), one_line(item.reason, 300));
+      const bool lost = item.base && item.candidate && (item.verdict == Verdict::only_base || item.verdict == Verdict::only_candidate);
+      if ((item.verdict != Verdict::inconclusive && !lost) || item.reason.empty()) continue;
+      text += fmt::format("{}: {} {}: {}\n", verdict_name(item.verdict), one_line(item.key.kernel, kNameBytes), one_line(item.key.shape(), kNameBytes), one_line(item.reason, 300));
     }
   }
   return text + notes_text(comparison.notes);

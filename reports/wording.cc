@@ -101,7 +101,7 @@ std::string cost_text(const Cost& cost) {
 }
 
 std::string difference_text(const ComparedItem& item) {
-  if (!item.base || !item.candidate) return "-";
+  if (!item.base_time || !item.candidate_time) return "-";
   std::string text = item.same_configuration ? "same configuration" : "another winner";
   for (std::size_t i = 0; i < item.configuration_differences.size(); ++i) {
     const ConfigurationDifference& difference = item.configuration_differences[i];

@@ -200,6 +200,10 @@ TEST_F(ReportVerb, UnknownValuesNameTheNearest) {
   refused({"--date", "yesterday"}, {"no date", "latest or previous"});
   refused({"--since", "soon"}, {"--since", "7d"});
   refused({"--toolkit", "12.8"}, {"12.8", "nvrtc 13.0"});
+  refused({"--date", "2026-02-30"}, {"'2026-02-30' is no date"});
+  for (const char* const time : {"2026-11-29T25:00", "2026-11-29T24", "2026-11-29T14:60", "2026-02-30", "2026-00-01", "2026-11-00"}) {
+    refused({"--since", time}, {"--since", time, "is no time"});
+  }
   refused({"--until", "2020-01-01"}, {"no session has all of this", "until 2020-01-01"});
   const ProgramResult key = run({"report", book().string() + "#dat=2026-11-21"});
   EXPECT_EQ(key.exit_code, 2);
@@ -236,6 +240,7 @@ TEST_F(ReportVerb, BooksWithLittleInThem) {
   TrialContext context = fixture::some_context();
   const std::string open = store.open_session(context, fixture::some_session(), false).id;
   store.record_trial(open, context, fixture::matmul_problem(64, 64, 64), fixture::failed_trial(0, fixture::tile(16), Outcome::fault));
+  EXPECT_TRUE(has(run_json({"report", book().string(), "--json"})["notes"][0], "no session is finished yet"));
   context.method = "warm/2";
   const std::string failed = store.open_session(context, fixture::some_session(2), false).id;
   store.record_trial(failed, context, fixture::matmul_problem(64, 64, 64), fixture::failed_trial(0, fixture::tile(16), Outcome::compile_error));
@@ -278,6 +283,33 @@ TEST_F(ReportVerb, HostileTextsAreText) {
   EXPECT_EQ(json["items"][0]["kernel"], kHostile);
 }
 
+TEST_F(ReportVerb, ImpossibleNumbersAreNoNumbers) {
+  make_book();
+  ASSERT_EQ(fixture::run_sql(book(), "UPDATE trial SET compile_seconds = 9e999, verify_seconds = -9e999, time_seconds = -5;"
+                                     "UPDATE session SET wall_seconds = 9e999 WHERE id % 2 = 0; UPDATE session SET wall_seconds = -1 WHERE id % 2 = 1;"
+                                     "UPDATE trial SET median_us = CASE id % 3 WHEN 0 THEN 0 WHEN 1 THEN -1 ELSE 9e999 END WHERE median_us IS NOT NULL;"
+                                     "UPDATE baseline SET median_us = 9e999 WHERE id % 2 = 0; UPDATE baseline SET median_us = 0 WHERE id % 2 = 1;"),
+            "");
+  for (const Words& output : {Words{}, Words{"--html", "-"}, Words{"--markdown", "-"}}) {
+    const ProgramResult result = report(output);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    for (const char* const number : {">inf", "-inf", "nan%", "\xC3\x97-nan", "inf %", "\"inf\"", " inf ", "922337203685477", "-5 s", "153722867280912"}) {
+      EXPECT_FALSE(has(result.out, number)) << number << " in " << result.out.substr(result.out.find(number), 100);
+    }
+  }
+  const auto json = run_json({"report", book().string(), "--json"});
+  for (const char* const part : {"compile_seconds", "verify_seconds", "time_seconds", "wall_seconds"}) EXPECT_EQ(json["cost"][part], 0) << part;
+  EXPECT_FALSE(json["items"][0]["winner"].is_null());
+
+  // A problem without the dimensions that the kernel's work is computed from.
+  ASSERT_EQ(fixture::run_sql(book(), "UPDATE problem SET json = '{}' WHERE id = 1"), "");
+  EXPECT_EQ(report({}).exit_code, 0);
+  ASSERT_EQ(fixture::run_sql(book(), "UPDATE problem SET json = '[1]' WHERE id = 1"), "");
+  const ProgramResult array = report({});
+  EXPECT_EQ(array.exit_code, 2);
+  EXPECT_TRUE(has(array.err, book().string() + ": problem 1")) << array.err;
+}
+
 TEST_F(ReportVerb, OutputsAreWholeOrNotThere) {
   make_book();
   const std::filesystem::path html = folder() / "page.html";
@@ -292,6 +324,21 @@ TEST_F(ReportVerb, OutputsAreWholeOrNotThere) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   EXPECT_EQ(report({"--html", html.string(), "--markdown", html.string()}).exit_code, 2);
   EXPECT_EQ(report({"--html", "-", "--json"}).exit_code, 2);
+  for (const char* const option : {"--html", "--markdown", "--book"}) {
+    const ProgramResult unnamed = report({option, ""});
+    EXPECT_EQ(unnamed.exit_code, 2) << option;
+    EXPECT_TRUE(has(unnamed.err, "the path is empty")) << unnamed.err;
+  }
+  // What would be renamed over is no file, or holds what the book has not taken in yet.
+  const std::filesystem::path pipe = folder() / "pipe", wal = book().string() + "-wal";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const ProgramResult into_pipe = report({"--html", pipe.string()});
+  EXPECT_EQ(into_pipe.exit_code, 2);
+  EXPECT_TRUE(has(into_pipe.err, "this is no regular file")) << into_pipe.err;
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  const ProgramResult into_wal = report({"--html", wal.string()});
+  EXPECT_EQ(into_wal.exit_code, 2);
+  EXPECT_TRUE(has(into_wal.err, "belongs to the database")) << into_wal.err;
   EXPECT_FALSE(std::filesystem::exists(html));
   write("page.html", "old");
   EXPECT_EQ(report({"--html", html.string(), "--kernel", "none"}).exit_code, 2);

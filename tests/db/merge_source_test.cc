@@ -103,6 +103,27 @@ TEST_F(MergeSourceTest, ADamagedBookIsRefused) {
   EXPECT_EQ(Store(target()).check().sessions, 0);
 }
 
+// Of two texts of one kernel or device one is kept: a damaged one must not take the place of that in the target, whichever book comes first.
+TEST_F(MergeSourceTest, ADamagedDescriptionDoesNotSpread) {
+  const std::vector<std::pair<std::string, std::string>> damages = {
+      {"UPDATE kernel SET spec = '~' || spec", "spec of a row of kernel is no JSON object"},
+      {"UPDATE kernel SET spec = '[' || spec || ']'", "spec of a row of kernel is no JSON object"},
+      {"UPDATE device SET json = json || '}'", "json of a row of device is no JSON object"},
+      {"UPDATE device SET json = json_set(json, '$.name', 'another, with a longer name')", "another name than its key says"},
+  };
+  for (std::size_t i = 0; i < damages.size(); ++i) {
+    const std::filesystem::path bad = file("bad" + std::to_string(i) + ".db"), into = file("into" + std::to_string(i) + ".db");
+    copy_book(good_book(), bad);
+    ASSERT_EQ(run_sql(bad, damages[i].first), "");
+    merge_books({good_book()}, into);
+    const std::string before = query_text(into, "SELECT group_concat(spec) FROM kernel") + query_text(into, "SELECT group_concat(json) FROM device");
+    for (const std::vector<std::filesystem::path>& sources : {std::vector{bad, good_book()}, {good_book(), bad}}) {
+      expect_contains(error_of([&] { merge_books(sources, into); }), {bad.string(), "damaged", damages[i].second, "doctor"});
+      EXPECT_EQ(query_text(into, "SELECT group_concat(spec) FROM kernel") + query_text(into, "SELECT group_concat(json) FROM device"), before);
+    }
+  }
+}
+
 // Another session of the same uid: neither is right.
 TEST_F(MergeSourceTest, ASessionThatWasTamperedWithIsRefused) {
   copy_book(good_book(), file("changed.db"));

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "reports/gate.h"
+#include "reports/text.h"
 
 namespace tunebook::reports {
 namespace {
@@ -124,6 +125,12 @@ TEST(Comparison, ExitCodes) {
   EXPECT_EQ(exit_code(none, FailOn::regression), 2) << "a gate that looked at nothing has not passed";
   EXPECT_EQ(compare(none, none, {}).verdict_line, "nothing to compare");
   EXPECT_EQ(compare(none, none, {}).exit_code, 2);
+  EXPECT_NE(gate_refusal(compare(base, none, {})).find("nothing could be compared"), std::string::npos);
+  EXPECT_EQ(gate_refusal(compare(base, lost, {})), "");
+  // What nobody chose has not stayed the same.
+  const std::string text = to_text(compare(base, lost, {}), false);
+  EXPECT_EQ(text.find("same configuration"), text.rfind("same configuration")) << text;
+  EXPECT_NE(text.find("only in base: copy n=2: the candidate"), std::string::npos) << text;
 }
 
 TEST(Comparison, SameConfigurationOrAnotherWinner) {
@@ -313,6 +320,11 @@ TEST(Comparison, ThresholdsOfKernels) {
     EXPECT_EQ(compared.verdict, compared.key.kernel == "copy" ? Verdict::regression : Verdict::unchanged);
     EXPECT_EQ(compared.gate, compared.key.kernel == "copy" ? 0.005 : 0.15);
   }
+  ASSERT_EQ(comparison.notes.size(), 1u);
+  EXPECT_EQ(comparison.notes[0], "--threshold other=0% is of no kernel compared here");
+  set_threshold(settings, "slwo=5%");
+  const Comparison mistyped = compare(report({item(1, ten(100)), other_base}), report({item(1, ten(101)), other}), settings);
+  EXPECT_EQ(mistyped.notes.back(), "--threshold slwo=5% is of no kernel compared here; did you mean slow?");
   for (const std::string bad : {"", "5", "%", "x%", "-1%", "5 %", "=5%", "matmul=", "matmul=x%", "nan%", "inf%", "1001%", "1e999%", "a=b=5%"}) {
     EXPECT_THROW(set_threshold(settings, bad), InputError) << bad;
   }

@@ -47,6 +47,7 @@ Comparison hostile_comparison() {
   item.key = comparison.base.items[0].key;
   item.base = item.candidate = 0;
   item.reason = kHostile;
+  item.base_time = item.candidate_time = TimeEstimate{1, 1, 2};
   item.same_configuration = false;
   item.configuration_differences = {{kHostile, kHostile, ""}};
   comparison.items = {item};

@@ -38,7 +38,9 @@ void check_architecture(const std::string& arch) {
 void add_json_option(CLI::App& verb, bool& json) { verb.add_flag("--json", json, "Print one JSON object on stdout"); }
 
 void add_book_option(CLI::App& verb, std::string& book) {
-  verb.add_option("--book", book, "The book (default: $TUNEBOOK_BOOK, else $XDG_DATA_HOME/tunebook/book.db)")->type_name("PATH");
+  verb.add_option("--book", book, "The book (default: $TUNEBOOK_BOOK, else $XDG_DATA_HOME/tunebook/book.db)")
+      ->check([](const std::string& path) { return std::string(path.empty() ? "the path is empty; leave the option out for the default book" : ""); })
+      ->type_name("PATH");
 }
 
 void add_templates_option(CLI::App& verb, std::vector<std::string>& templates) {

@@ -12,7 +12,7 @@ namespace tunebook::cli {
 class OutputFile {
  public:
   // Tries now whether it can be written, before the long work. Throws InputError if there is no such folder, it may not be written, or
-  // what lies there is a folder, a device, a pipe or an SQLite database (a book, named by mistake).
+  // what lies there is a folder, a device, a pipe, an SQLite database (a book, named by mistake) or a file that belongs to one.
   explicit OutputFile(const std::filesystem::path& path);
   ~OutputFile();
   OutputFile(OutputFile&& other) noexcept;

@@ -236,6 +236,8 @@ class ReportReader {
     report_.command = valid_utf8(context_.command);
     if (selection_.all().empty()) {
       report_.notes.push_back("the book holds no session yet; tunebook tune KERNEL --shape ... makes one");
+    } else if (winners == 0 && std::none_of(report_.items.begin(), report_.items.end(), [](const reports::Item& item) { return item.finished; })) {
+      report_.notes.push_back("no session is finished yet: it has a winner at its end; the tunebook tune command that began it goes on with it");
     } else if (winners == 0) {
       report_.notes.push_back("no session has found a winner; the failures say why");
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
@@ -18,7 +19,13 @@
 namespace tunebook::cli {
 namespace {
 
-reports::TimeEstimate estimate(double median_us, double low_us, double high_us) { return {median_us, low_us, high_us}; }
+bool is_time(double us) { return std::isfinite(us) && us > 0; }
+
+// Nothing if the book is damaged there: 0, less or infinite. An end of the interval that is no time is not known.
+std::optional<reports::TimeEstimate> estimate(double median_us, double low_us, double high_us) {
+  if (!is_time(median_us)) return std::nullopt;
+  return reports::TimeEstimate{median_us, is_time(low_us) ? low_us : median_us, is_time(high_us) ? high_us : median_us};
+}
 
 std::optional<reports::TimeEstimate> estimate(const TrialRecord& trial) {
   if (!has_time(trial.outcome) || !trial.median_us) return std::nullopt;
@@ -73,7 +80,8 @@ const std::vector<std::string>& ItemReader::parameter_order(const HistorySession
 const nlohmann::ordered_json& ItemReader::spec_json(const HistorySession& session) { return kernel(session).json; }
 
 Problem ItemReader::problem(const HistorySession& session) {
-  return read_values(history_.problem(session.problem), kernel(session).dimensions, "problem in the book");
+  return read_values(history_.problem(session.problem), kernel(session).dimensions,
+                     fmt::format("book {}: problem {}", side_.book.string(), session.problem));
 }
 
 std::string ItemReader::objective(const HistorySession& session) {
@@ -110,6 +118,8 @@ reports::SessionInfo ItemReader::session_info(const HistorySession& session, std
   return info;
 }
 
+std::string ItemReader::configuration_place(std::int64_t row) const { return fmt::format("book {}: configuration {}", side_.book.string(), row); }
+
 void ItemReader::add_work(reports::Item& item, const HistorySession& session, const std::optional<History::Winner>& winner) {
   const Device& device = selection_.device(session);
   if (const auto& spec = kernel(session).spec) {
@@ -119,12 +129,15 @@ void ItemReader::add_work(reports::Item& item, const HistorySession& session, co
       item.bytes = work.bytes;
     } catch (const InputError&) {
       // The spec of another version: as below.
+    } catch (const std::out_of_range&) {
+      // A problem without a dimension that the spec declares: as below.
     }
   }
   if (winner && !item.flops && !item.bytes) {
     const WinnerRecord& record = winner->record;
-    if (record.gflops) item.flops = *record.gflops * record.median_us * 1e3;
-    if (record.gbps) item.bytes = *record.gbps * record.median_us * 1e3;
+    const auto usable = [&](const std::optional<double>& rate) { return rate && std::isfinite(*rate) && *rate >= 0 && is_time(record.median_us); };
+    if (usable(record.gflops)) item.flops = *record.gflops * record.median_us * 1e3;
+    if (usable(record.gbps)) item.bytes = *record.gbps * record.median_us * 1e3;
   }
   item.ceiling = binding_ceiling(ceilings(session), workload_of(item.key.problem, item.flops, item.bytes), session.method);
   if (item.ceiling) item.ceiling_phrase = ceiling_phrase(item.ceiling->what);
@@ -231,7 +244,7 @@ void ItemReader::add_configurations(reports::Item& item, const HistorySession& s
   for (std::size_t i = 0; i < more; ++i) {
     const ScannedTrial& trial = scanned.trials[others[i]];
     reports::ConfigurationRow row;
-    row.configuration = read_values(history_.configuration(trial.configuration), parameter_order(session), "configuration in the book");
+    row.configuration = read_values(history_.configuration(trial.configuration), parameter_order(session), configuration_place(trial.configuration));
     add_trial_facts(row, trial, static_cast<std::int64_t>(others[i]) + 1, scan);
     row.time = row.first_pass;
     item.top.push_back(std::move(row));
@@ -286,7 +299,8 @@ void ItemReader::add_ladder(reports::Item& item, const HistorySession& session, 
     const TrialRecord trial = history_.trial(scanned_trial->row);
     reports::LadderRung rung;
     rung.name = valid_utf8(name);
-    rung.configuration = read_values(history_.configuration(scanned_trial->configuration), parameter_order(session), "configuration in the book");
+    rung.configuration = read_values(history_.configuration(scanned_trial->configuration), parameter_order(session),
+                                     configuration_place(scanned_trial->configuration));
     rung.outcome = trial.outcome;
     if (!has_time(trial.outcome)) rung.message = reports::shown_message(trial.message, limits_.message_bytes);
     rung.time = estimate(trial);
@@ -313,11 +327,13 @@ void ItemReader::add_trend(reports::Item& item, const std::vector<const HistoryS
   std::vector<reports::Labelled> before;
   for (const HistorySession* session : nights) {
     const WinnerRecord winner = history_.winner(session->winner, parameter_order(*session)).record;
+    const auto time = estimate(winner.median_us, winner.ci_low_us, winner.ci_high_us);
+    if (!time) continue;
     reports::TrendPoint point;
     point.date = session_date(*session);
     point.session_id = session->id;
     point.finished_utc = session->finished_utc;
-    point.time = estimate(winner.median_us, winner.ci_low_us, winner.ci_high_us);
+    point.time = *time;
     if (!winner.finalists.empty()) point.process_medians_us = winner.finalists.front().process_medians_us;
     point.configuration = winner.configuration.display();
     point.kernel_hash = selection_.kernel_hash(*session);

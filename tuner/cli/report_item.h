@@ -21,6 +21,7 @@ class ItemReader {
 
   // The problem of a session in the declared order of its kernel.
   Problem problem(const HistorySession& session);
+  std::string configuration_place(std::int64_t row) const;  // for messages
   // What a session makes small: of its winner, else as it was asked for.
   std::string objective(const HistorySession& session);
   const std::vector<std::string>& parameter_order(const HistorySession& session);

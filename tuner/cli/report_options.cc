@@ -11,6 +11,13 @@
 
 namespace tunebook::cli {
 
+namespace {
+
+// "" is what an unset variable of a script gives: nobody means by it that nothing is written.
+std::string named_file(const std::string& path) { return path.empty() ? "the path is empty; name a file, or - for stdout" : ""; }
+
+}  // namespace
+
 void add_report_options(CLI::App& verb, ReportOptions& options) {
   verb.add_option("--kernel", options.filter.kernels, "This kernel only (repeatable)")->allow_extra_args(false)->type_name("NAME");
   verb.add_option("--device", options.filter.devices, "This device only: a name or a part of one, cuda, cpu, replay, sm_90 (repeatable)")
@@ -22,8 +29,8 @@ void add_report_options(CLI::App& verb, ReportOptions& options) {
   verb.add_option("--until", options.filter.until, "Sessions that ended until then; a date counts as a whole")->type_name("TIME");
   verb.add_option("--toolkit", options.filter.toolkits, "Compiled with this toolkit only: a part of its name (repeatable)")->allow_extra_args(false)->type_name("TEXT");
   verb.add_option("--driver", options.filter.drivers, "Under this driver only: a part of its version (repeatable)")->allow_extra_args(false)->type_name("TEXT");
-  verb.add_option("--html", options.html, "Write a page of one file")->type_name("FILE");
-  verb.add_option("--markdown", options.markdown, "Write Markdown for a pull request or a job summary; -: to stdout")->type_name("FILE");
+  verb.add_option("--html", options.html, "Write a page of one file; -: to stdout")->check(named_file)->type_name("FILE");
+  verb.add_option("--markdown", options.markdown, "Write Markdown for a pull request or a job summary; -: to stdout")->check(named_file)->type_name("FILE");
   // A flag with a text has the value "true" where none is given.
   verb.add_flag("--json", options.json, "Print one JSON object on one line, or write it: --json=FILE");
   add_book_option(verb, options.book);

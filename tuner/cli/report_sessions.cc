@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <chrono>
 #include <ctime>
 #include <functional>
 #include <set>
@@ -67,16 +68,28 @@ std::int64_t relative_hours(const std::string& text) {
   return *end == 'd' ? 24 * number : *end == 'h' ? number : 0;
 }
 
+// Whether "2026-11-29T14:30", of the right pattern, names a moment: no 30th of February, no 25th hour.
+bool is_moment(const std::string& text) {
+  const auto number = [&](std::size_t at, std::size_t length) {
+    int value = 0;
+    if (at + length <= text.size()) std::from_chars(text.data() + at, text.data() + at + length, value);
+    return value;
+  };
+  const std::chrono::year_month_day date{std::chrono::year(number(0, 4)), std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                         std::chrono::day(static_cast<unsigned>(number(8, 2)))};
+  return date.ok() && number(11, 2) < 24 && number(14, 2) < 60 && number(17, 2) < 60;
+}
+
 void check_time(const std::string& text, const std::string& where) {
   constexpr std::string_view kPattern = "9999-99-99T99:99:99";
   const bool whole = text.size() == 10 || text.size() == 13 || text.size() == 16 || text.size() == 19;
-  if (relative_hours(text) == 0 && !(whole && matches_pattern(text, kPattern))) {
+  if (relative_hours(text) == 0 && !(whole && matches_pattern(text, kPattern) && is_moment(text))) {
     throw InputError(fmt::format("{}: '{}' is no time; write 2026-11-29, 2026-11-29T14:30 (UTC), or 7d or 12h for the last days or hours", where, text));
   }
 }
 
 void check_date(const std::string& text, const std::string& where) {
-  if (text != "latest" && text != "previous" && !(text.size() == 10 && matches_pattern(text, "9999-99-99"))) {
+  if (text != "latest" && text != "previous" && !(text.size() == 10 && matches_pattern(text, "9999-99-99") && is_moment(text))) {
     throw InputError(fmt::format("{}: '{}' is no date; write 2026-11-29 (UTC), latest or previous", where, text));
   }
 }

@@ -22,6 +22,9 @@ constexpr std::size_t kEffectValues = 64;
 constexpr std::size_t kFewestPoints = 60;
 constexpr std::size_t kFewestCurvePoints = 24;
 
+// What a damaged book says is no duration: it would make every sum one.
+double duration(double seconds) { return std::isfinite(seconds) && seconds > 0 ? seconds : 0; }
+
 // One for each proposal: a later try replaces an earlier one.
 void keep_last_tries(std::vector<ScannedTrial>& trials) {
   std::sort(trials.begin(), trials.end(), [](const ScannedTrial& x, const ScannedTrial& y) {
@@ -170,7 +173,7 @@ TrialScan scan_trials(History& history, const std::vector<std::int64_t>& session
     scanned.proposal = trial.proposal;
     scanned.configuration = trial.configuration;
     scanned.outcome = trial.outcome;
-    if (has_time(trial.outcome) && trial.median_us && *trial.median_us > 0) scanned.time_us = *trial.median_us;
+    if (has_time(trial.outcome) && trial.median_us && std::isfinite(*trial.median_us) && *trial.median_us > 0) scanned.time_us = *trial.median_us;
     const auto [origin, fresh] = origins.try_emplace(std::string(trial.origin), static_cast<std::uint32_t>(scan.origins.size()));
     if (fresh) scan.origins.push_back(valid_utf8(trial.origin));
     scanned.origin = origin->second;
@@ -179,14 +182,14 @@ TrialScan scan_trials(History& history, const std::vector<std::int64_t>& session
 
     reports::Cost& cost = state.session->cost;
     const double recorded = seconds_of_utc(trial.recorded_utc);
-    const double busy = trial.reused ? 0 : trial.verify_seconds + trial.time_seconds;
+    const double busy = trial.reused ? 0 : duration(trial.verify_seconds) + duration(trial.time_seconds);
     const double gap = recorded - state.last_recorded - busy;
     if (gap > 0) cost.idle_seconds += gap;  // not with a NaN
     state.last_recorded = recorded;
     if (trial.reused) return;
-    cost.compile_seconds += trial.compile_seconds;
-    cost.verify_seconds += trial.verify_seconds;
-    cost.time_seconds += trial.time_seconds;
+    cost.compile_seconds += duration(trial.compile_seconds);
+    cost.verify_seconds += duration(trial.verify_seconds);
+    cost.time_seconds += duration(trial.time_seconds);
     ++cost.measured;
   });
   for (auto& [row, session] : scan.sessions) {
