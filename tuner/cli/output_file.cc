@@ -49,10 +49,6 @@ OutputFile::OutputFile(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path_.parent_path(), error)) {
     throw InputError(fmt::format("{}: there is no folder {}; make it first", path.string(), path_.parent_path().string()));
   }
-  // A rename would put a file in the place of a device: of /dev/null, for whoever may write there.
-  if (std::filesystem::exists(path_, error) && !std::filesystem::is_regular_file(path_, error)) {
-    throw InputError(fmt::format("{}: this is no regular file, and would be replaced by one; name another file, or - for stdout", path.string()));
-  }
   if (is_beside_database(path_)) throw InputError(fmt::format("{}: this belongs to the database beside it; name another file", path.string()));
   if (is_database(path_)) throw InputError(fmt::format("{}: this is a database, which is not replaced by a report; name another file", path.string()));
   std::string name = (path_.parent_path() / fmt::format(".{}.XXXXXX", path_.filename().string().substr(0, 200))).string();
