@@ -318,10 +318,6 @@ TEST_F(ReportVerb, OutputsAreWholeOrNotThere) {
   EXPECT_TRUE(has(nowhere.err, "there is no folder")) << nowhere.err;
   EXPECT_EQ(report({"--html", book().string()}).exit_code, 2);
   EXPECT_EQ(report({"--html", folder().string()}).exit_code, 2);
-  const std::filesystem::path pipe = folder() / "pipe";
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(report({"--html", pipe.string()}).exit_code, 2);
-  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   EXPECT_EQ(report({"--html", html.string(), "--markdown", html.string()}).exit_code, 2);
   EXPECT_EQ(report({"--html", "-", "--json"}).exit_code, 2);
   for (const char* const option : {"--html", "--markdown", "--book"}) {

@@ -21,6 +21,11 @@ VERDICTS = ["regression", "improvement", "unchanged", "inconclusive", "only in b
 
 # ---- Student's t
 
+def possible(bound, median):
+    """A bound that is no time says nothing: the median stands for it."""
+    return bound if bound is not None and 0 < bound < float("inf") else median
+
+
 def beta_fraction(a, b, x):
     """Continued fraction of the incomplete beta function (Abramowitz & Stegun 26.5.8), evaluated after Lentz."""
     tiny = 1e-300
@@ -288,7 +293,7 @@ def check(base_text, candidate_text, given):
         for side, session in zip(("base", "candidate"), wanted["sides"]):
             if session["wins"]:
                 same(f"{name} {side} median", item[f"{side}_time"]["median_us"], session["record"]["median_us"])
-                same(f"{name} {side} interval", item[f"{side}_time"]["ci_us"], [session["record"]["ci_low_us"], session["record"]["ci_high_us"]])
+                same(f"{name} {side} interval", item[f"{side}_time"]["ci_us"], [possible(session["record"][bound], session["record"]["median_us"]) for bound in ("ci_low_us", "ci_high_us")])
         if wanted.get("welch"):
             change, low, high, p = wanted["welch"]
             same(f"{name} change", item["change"], change)
