@@ -298,7 +298,7 @@ TEST_F(ReportVerb, ImpossibleNumbersAreNoNumbers) {
     }
   }
   const auto json = run_json({"report", book().string(), "--json"});
-  for (const char* const part : {"compile_seconds", "verify_seconds", "time_seconds", "wall_seconds"}) EXPECT_EQ(json["cost"][part], 0) << part;
+  for (const char* const part : {"compile_s", "verify_s", "time_s", "wall_s"}) EXPECT_EQ(json["cost"][part], 0) << part;
   EXPECT_FALSE(json["items"][0]["winner"].is_null());
 
   // A problem without the dimensions that the kernel's work is computed from.
