@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <spawn.h>
@@ -171,8 +172,12 @@ bool run_on_finish(const std::vector<std::string>& command, const std::string& s
     return false;
   }
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  // Asked again and again: a signal between the question and the waiting would not be noticed.
+  for (pid_t ended = 0; ended == 0 || (ended < 0 && errno == EINTR);) {
+    ended = ::waitpid(pid, &status, WNOHANG);
+    if (ended != 0) continue;
     if (Interrupt::requested()) ::kill(pid, SIGTERM);  // one that hangs must not keep the sweep from being stopped
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
   fmt::print(stderr, "tunebook: --on-finish: {} ended with {}\n", command.front(),
