@@ -11,23 +11,13 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "session/byte_lock.h"
 
 namespace tunebook {
 namespace {
 
 // Far above the cores of any machine.
 constexpr int kMostSlots = 1 << 16;
-
-struct flock at(int place, short type) {
-  struct flock lock {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = place;
-  lock.l_len = 1;
-  return lock;
-}
-
-bool without_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS || error == EINVAL; }
 
 }  // namespace
 
@@ -61,12 +51,12 @@ bool CompileSlots::try_take() {
   for (int i = 0; i < slots_; ++i) {
     const int place = (first_ + i) % slots_;
     if (held_.contains(place)) continue;
-    struct flock lock = at(place, F_WRLCK);
+    struct flock lock = lock_of_byte(place, F_WRLCK);
     int result = 0;
     do {
       result = ::fcntl(fd_, F_OFD_SETLK, &lock);
     } while (result != 0 && errno == EINTR);
-    if (result == 0 || without_locks(errno)) {
+    if (result == 0 || has_no_locks(errno)) {
       held_.insert(place);
       return true;
     }
@@ -79,7 +69,7 @@ bool CompileSlots::try_take() {
 
 void CompileSlots::give_back() {
   if (held_.empty()) return;
-  struct flock lock = at(*held_.begin(), F_UNLCK);
+  struct flock lock = lock_of_byte(*held_.begin(), F_UNLCK);
   ::fcntl(fd_, F_OFD_SETLK, &lock);
   held_.erase(held_.begin());
 }

@@ -11,23 +11,13 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "session/byte_lock.h"
 
 namespace tunebook {
 namespace {
 
 // 60 bits of the id: within the range of file offsets. Two sessions of one book that share a byte would only wait for each other.
 constexpr std::size_t kPlaceDigits = 15;
-
-struct flock at(long long place, short type) {
-  struct flock lock {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = place;
-  lock.l_len = 1;
-  return lock;
-}
-
-bool without_locks(int error) { return error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS || error == EINVAL; }
 
 }  // namespace
 
@@ -45,12 +35,12 @@ SessionLock::~SessionLock() { ::close(fd_); }
 
 std::optional<int> SessionLock::other_owner() {
   for (;;) {
-    struct flock lock = at(place_, F_WRLCK);
-    if (::fcntl(fd_, F_SETLK, &lock) == 0 || without_locks(errno)) return std::nullopt;
+    struct flock lock = lock_of_byte(place_, F_WRLCK);
+    if (::fcntl(fd_, F_SETLK, &lock) == 0 || has_no_locks(errno)) return std::nullopt;
     if (errno != EAGAIN && errno != EACCES && errno != EINTR) {
       throw EnvironmentError(fmt::format("{} cannot be locked: {}", file_.string(), std::strerror(errno)));
     }
-    lock = at(place_, F_WRLCK);
+    lock = lock_of_byte(place_, F_WRLCK);
     if (::fcntl(fd_, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) return static_cast<int>(std::max<pid_t>(lock.l_pid, 0));
     // Released between the two questions.
   }
