@@ -4,6 +4,11 @@ find_package(nlohmann_json 3.10 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 
+# Header-only, fmt needs no library at run time, but its own code is compiled again with every source file. So only what goes into the
+# libraries of applications, and static programs, use it so.
+add_library(tunebook_dep_fmt INTERFACE)
+target_link_libraries(tunebook_dep_fmt INTERFACE $<IF:$<BOOL:${TUNEBOOK_STATIC}>,fmt::fmt-header-only,fmt::fmt>)
+
 # tunebook_find_library(TARGET HEADER SHARED_NAME STATIC_NAME)
 function(tunebook_find_library target header shared_name static_name)
   find_path(TUNEBOOK_${target}_INCLUDE ${header} REQUIRED)

@@ -279,12 +279,11 @@ RunReply CpuRunner::run(const RunRequest& request, const StageCallback& stage) {
     reply.resources = resources_of(candidate);
     stage("time");
     Timing timing = time(candidate, request.timing, warm, stage);
-    if (timing.abandoned) {
-      reply.outcome = Outcome::abandoned;
-    } else if (!request.verify.empty()) {
+    if (!request.verify.empty()) {
       stage("verify after timing");
       verify_after_timing(candidate, reply.verification);
     }
+    if (timing.abandoned) reply.outcome = Outcome::abandoned;
     reply.timing = std::move(timing);
   });
   return reply;

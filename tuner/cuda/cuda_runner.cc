@@ -243,11 +243,8 @@ class CudaRunner : public RunnerBackend {
     const Sampler::Candidate candidate{&problem(request.time->problem), &launches, request.time->restore};
     candidate.problem->share_workspaces({&launches});
     reply.timing = sampler().measure(candidate, request.timing, [&] { stage("time"); });
-    if (reply.timing->abandoned) {
-      reply.outcome = Outcome::abandoned;
-    } else if (!request.verify.empty()) {
-      verify_after_timing(*candidate.problem, launches, stage, reply);
-    }
+    if (reply.timing->abandoned) reply.outcome = Outcome::abandoned;
+    if (!request.verify.empty()) verify_after_timing(*candidate.problem, launches, stage, reply);
   }
 
   std::unique_ptr<BaselineCandidate> prepare_baseline(const BaselineLaunch& launch, ProblemBuffers& buffers, CacheMode cache,
