@@ -54,7 +54,7 @@ ItemNaming::ItemNaming(std::span<const ItemKey* const> keys) {
   }
   if (keys.size() < 2) return;
   for (const auto& [name, value] : keys.front()->problem.items()) {
-    const bool same = std::all_of(keys.begin(), keys.end(), [&](const ItemKey* key) {
+    const bool same = std::all_of(keys.begin(), keys.end(), [&name = name, &value = value](const ItemKey* key) {
       const Value* theirs = key->problem.find(name);
       return theirs != nullptr && *theirs == value;
     });

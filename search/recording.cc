@@ -195,7 +195,7 @@ class RowParser {
     if (const auto found = columns.find("cost_ms"); found != columns.end()) cost_column_ = found->second;
     for (const auto& [name, member] : kResourceColumns) {
       const auto found = columns.find(std::string(name));
-      const auto is_parameter = [&](const Parameter& parameter) { return parameter.name == name; };
+      const auto is_parameter = [&wanted = name](const Parameter& parameter) { return parameter.name == wanted; };
       if (found == columns.end() || std::any_of(parameters.begin(), parameters.end(), is_parameter)) continue;
       resource_columns_.emplace_back(found->second, member);
     }

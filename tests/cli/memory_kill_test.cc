@@ -108,7 +108,7 @@ __global__ void hog_reference(float* y, const float* x, long long n) {
 class MemoryKill : public CliTest {};
 
 TEST_F(MemoryKill, KilledForWantOfMemoryARunnerIsLostAndACompileFails) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef TUNEBOOK_SANITIZED
   GTEST_SKIP() << "a sanitizer takes more memory than the test's limit";
 #endif
   const MemoryGroup group;

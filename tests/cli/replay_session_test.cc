@@ -15,7 +15,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr std::uint64_t kSeed = 7;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef TUNEBOOK_SANITIZED
 constexpr std::uint64_t kSize = 10000;
 #else
 constexpr std::uint64_t kSize = 100000;
@@ -47,7 +47,7 @@ TEST_F(ReplaySession, ExhaustiveFindsTheBestInLittleMemory) {
   const auto tuned = parse_one_line(result.out);
   EXPECT_EQ(trials_of(tuned), static_cast<std::int64_t>(kSize));
   EXPECT_NEAR(tuned["winner"]["median_us"].get<double>(), best_us(), 1e-6 * best_us());
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef TUNEBOOK_SANITIZED
   EXPECT_LT(result.peak_memory_bytes, std::int64_t{200} << 20);
 #endif
 

@@ -160,7 +160,7 @@ TEST_F(LintVerb, ReadsPastTheEnd) {
   ASSERT_FALSE(faulty["lint"].empty()) << faulty.dump();
   const std::string message = faulty["lint"][0]["message"];
   EXPECT_EQ(faulty["lint"][0]["rule"], "bounds");
-#ifdef __SANITIZE_ADDRESS__
+#ifdef TUNEBOOK_SANITIZED
   // A worker that is itself built with AddressSanitizer meets the guard page, which knows no line.
   EXPECT_NE(message.find("access outside buffer 'x'"), std::string::npos) << message;
 #else

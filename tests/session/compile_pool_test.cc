@@ -281,7 +281,7 @@ TEST_F(CompilePoolTest, CancelledJobsAreNotAnswered) {
 
 // 0 is what a pool sets itself; the compiler asks for twice the limit of the last one.
 TEST_F(CompilePoolTest, ACompilerThatWantsTooMuchAddressSpaceIsRefusedAndSaysSo) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef TUNEBOOK_SANITIZED
   GTEST_SKIP() << "a sanitizer reserves more address space than any limit";
 #endif
   for (const std::string how : {"reserve", "reserve and abort"}) {

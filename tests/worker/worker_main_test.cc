@@ -304,7 +304,7 @@ TEST(WorkerMain, AStuckWorkerIsEndedByItsWatchdog) {
 }
 
 TEST(WorkerMain, AddressSpaceLimitIsSetOnRequest) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef TUNEBOOK_SANITIZED
   GTEST_SKIP() << "sanitizers reserve address space, so workers built with them set no limit";
 #endif
   Child child({"--role", "compiler", "--address-space-mib", "4096"});

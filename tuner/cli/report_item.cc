@@ -274,7 +274,7 @@ void ItemReader::add_ladder(reports::Item& item, const HistorySession& session, 
   std::vector<Preset> presets;
   if (const auto& spec = kernel(session).spec) {
     for (const auto& [name, configuration] : spec->presets) {
-      const auto same_name = std::find_if(named.begin(), named.end(), [&](const Preset& preset) { return preset.name == name; });
+      const auto same_name = std::find_if(named.begin(), named.end(), [&wanted = name](const Preset& preset) { return preset.name == wanted; });
       const auto same_text = by_text.find(configuration.canonical());
       if (same_name != named.end()) presets.push_back(*same_name);
       else if (same_text != by_text.end()) presets.push_back({name, same_text->second});

@@ -29,6 +29,7 @@ if(TUNEBOOK_SANITIZE)
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
   add_link_options(-fsanitize=${TUNEBOOK_SANITIZE})
+  add_compile_definitions(TUNEBOOK_SANITIZED)
 endif()
 if(TUNEBOOK_STATIC)
   add_link_options(-static-libstdc++ -static-libgcc)
@@ -44,6 +45,13 @@ function(tunebook_box name)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH parent)
   target_include_directories(tunebook_${name} PUBLIC "$<BUILD_INTERFACE:${parent}>")
   target_link_libraries(tunebook_${name} PUBLIC ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE} tunebook_settings)
+endfunction()
+
+# For what spends no time in its own code: compiling it is then what costs.
+function(tunebook_optimise_little target)
+  if(NOT TUNEBOOK_SANITIZE)
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  endif()
 endfunction()
 
 # g++ 12 sees an overlapping copy in std::string's own operator+ (GCC bug 105651).

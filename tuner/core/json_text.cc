@@ -47,8 +47,7 @@ class CountingIterator {
     ++*this;
     return old;
   }
-  friend bool operator==(const CountingIterator& x, const CountingIterator& y) { return x.at_ == y.at_; }
-  friend bool operator!=(const CountingIterator& x, const CountingIterator& y) { return x.at_ != y.at_; }
+  bool operator==(const CountingIterator& other) const { return at_ == other.at_; }
 
  private:
   const char* at_;

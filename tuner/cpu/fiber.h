@@ -66,7 +66,7 @@ class Fiber {
   void* argument_ = nullptr;
   // Sanitizers only.
   void* fake_stack_ = nullptr;
-  void* tsan_fiber_ = nullptr;
+  [[maybe_unused]] void* tsan_fiber_ = nullptr;
   const void* stack_bottom_ = nullptr;
   std::size_t stack_bytes_ = 0;
 };
