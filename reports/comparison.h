@@ -23,8 +23,8 @@ struct ItemPair {
 std::vector<ItemPair> pair_items(const Report& base, const Report& candidate);
 
 // Judges every item of both reports (reports/gate.h) and says what differs between their environments. `exit_code` is that of a gate:
-// 3 on what --fail-on names, where an item that only the base has counts as inconclusive; 2 if the gate is refused or nothing could be
-// compared; with FailOn::never it is 0 always. Pairs that were timed again are judged by those times. Historical noise is that of the
+// 3 on what --fail-on names, where an item that only the base has counts as inconclusive, as does one with the same session on both
+// sides; 2 if the gate is refused or nothing could be compared; with FailOn::never it is 0 always. Pairs that were timed again are judged by those times. Historical noise is that of the
 // base's Item::trend. Of `title`, `command` and `generated_utc` only the title is filled in.
 Comparison compare(Report base, Report candidate, ComparisonSettings settings, std::span<const Remeasurement> remeasured = {});
 
