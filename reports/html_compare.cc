@@ -198,7 +198,7 @@ std::string compared_html(const ComparedItem& item, const Comparison& comparison
   const Item* base = item.base ? &comparison.base.items[*item.base] : nullptr;
   side("base", comparison.base, item.base, item.base_time, item.base_processes, nullptr);
   side("candidate", comparison.candidate, item.candidate, item.candidate_time, item.candidate_processes, base != nullptr && base->winner ? &base->winner->configuration : nullptr);
-  return html + std::move(table).finish() + interval_legend(intervals);
+  return html + std::move(table).finish();
 }
 
 std::string side_line(std::string_view name, const Side& side) {
@@ -237,6 +237,7 @@ std::string comparison_page(const Comparison& comparison, const Detail& detail) 
   }
   if (!comparison.items.empty()) {
     page.section("shapes", comparison.items.size() == 1 ? "The shape" : "Per shape");
+    page.add(interval_legend(comparison.candidate.items));
     std::vector<ItemSection> sections;
     for (std::size_t i = 0; i < comparison.items.size(); ++i) {
       const ComparedItem& item = comparison.items[i];

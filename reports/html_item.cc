@@ -135,7 +135,7 @@ std::string top_table(const Item& item, const TimeUnit& unit, const Detail& deta
       table.cell(column.cells[r].first, text ? std::nullopt : std::optional(column.cells[r].second));
     }
   }
-  return std::move(table).finish() + interval_legend(intervals);
+  return std::move(table).finish();
 }
 
 // Evenly thinned to at most `most`; whatever matters to a reader (best, worst, improvements) comes first in `keep`.

@@ -183,7 +183,7 @@ std::string items_table(std::span<const Item> items, std::span<const std::string
     table.cell(isolated(cut(item.date, 40)), std::nullopt, "w");
     table.cell(item.winner ? short_configuration_html(item.winner->configuration, detail) : "");
   }
-  std::string html = std::move(table).finish() + interval_legend(intervals);
+  std::string html = std::move(table).finish();
   for (const SessionKind kind : {SessionKind::retime, SessionKind::finalists}) {
     if (std::none_of(items.begin(), items.end(), [&](const Item& item) { return item.kind() == kind; })) continue;
     html += fmt::format("<p class=\"muted note\">{}: the session {}.</p>\n", session_kind_short(kind), session_kind_words(kind));

@@ -152,7 +152,13 @@ std::string interval_html(const TimeEstimate& time, const TimeUnit& unit, const 
                      coverage.empty() ? "" : fmt::format(" <small class=\"muted\">{}</small>", coverage));
 }
 
-std::string interval_legend(const IntervalNames& names) {
+std::string interval_legend(std::span<const Item> items) {
+  IntervalNames names;
+  for (const Item& item : items) {
+    names.add(item.time());
+    for (const ConfigurationRow& row : item.top) names.add(row.time);
+    for (const TrendPoint& point : item.trend) names.add(point.time);
+  }
   const std::string legend = names.legend();
   return legend.empty() ? legend : fmt::format("<p class=\"muted note\">{}</p>\n", legend);
 }

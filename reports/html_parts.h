@@ -59,8 +59,8 @@ std::string facts(const std::vector<std::pair<std::string_view, std::string>>& r
 std::string instant_text(std::string_view utc);
 // "[2.951, 2.969]", with what it covers where `names` does not say it for the whole column; "one value" without an interval.
 std::string interval_html(const TimeEstimate& time, const TimeUnit& unit, const IntervalNames& names);
-// The sentence of IntervalNames::legend() as a paragraph.
-std::string interval_legend(const IntervalNames& names);
+// What the intervals of all these items cover, once for a page: IntervalNames::legend() as a paragraph.
+std::string interval_legend(std::span<const Item> items);
 // "12.30 mJ"; "" without one.
 std::string energy_text(const std::optional<double>& joules);
 // What a session did that was no search, in words: "re-timed the standing winner; no search"; "" of a search.

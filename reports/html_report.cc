@@ -66,6 +66,7 @@ std::string report_page(const Report& report, const Detail& detail) {
   }
   if (!report.items.empty()) {
     page.section("shapes", report.items.size() == 1 ? "The shape" : "Per shape");
+    page.add(interval_legend(report.items));
     std::vector<ItemSection> sections;
     for (std::size_t i = 0; i < report.items.size(); ++i) {
       sections.push_back({ids[i], naming.html(report.items[i].key), "<span class=\"muted\">" + escape(item_summary(report.items[i])) + "</span>", "", &report.items[i]});

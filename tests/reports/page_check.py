@@ -51,6 +51,27 @@ def fits(browser):
     return wrong
 
 
+def winners(browser):
+    """In a wide window no column of winners lies beyond the edge of its table's region; a table that goes on is shaded there; what is cut is
+    there in full for the pointer and on opening."""
+    wrong = []
+    browser.evaluate("document.querySelectorAll('details').forEach(details => details.open = details.matches('.shape'))")
+    beyond = browser.evaluate("[...document.querySelectorAll('th.winner')].map(head => head.getBoundingClientRect().right"
+                              " - head.closest('.scroll').getBoundingClientRect().right).filter(pixels => pixels > 1)")
+    if beyond:
+        wrong.append(f"columns of winners end {beyond} pixels beyond the edge")
+    browser.size(WIDTHS[1])
+    plain = browser.evaluate("[...document.querySelectorAll('.scroll')].filter(region => region.scrollWidth > region.clientWidth"
+                             " && !getComputedStyle(region).backgroundAttachment.includes('local')).length")
+    if plain:
+        wrong.append(f"{plain} tables go on beyond the edge without a hint")
+    cut = browser.evaluate("[...document.querySelectorAll('td.winner summary')].map(summary => [summary.title, summary.nextElementSibling.textContent.trim()])")
+    wrong += [f"a cut winner has the title {title!r:.80}" for title, whole in cut if title.replace(" ", "") != whole.replace(" ", "")]
+    browser.size(WIDTHS[0])
+    browser.evaluate("document.querySelectorAll('details').forEach(details => details.open = false)")
+    return wrong
+
+
 def sort_key(text):
     try:
         return (0, float(text), "")
@@ -222,7 +243,7 @@ def check(browser, path, quick=False):
     browser.evaluate(CHECKS + "; globalThis.pageCheck = pageCheck; 1")
     yield from browser.evaluate("pageCheck.structure()")
     yield from browser.evaluate("pageCheck.harmless()")
-    for step in (quiet, fits, hovering, sorting, filtering) + (() if quick else (media, semantics)) + (quiet,):
+    for step in (quiet, fits, winners, hovering, sorting, filtering) + (() if quick else (media, semantics)) + (quiet,):
         yield from (f"{step.__name__}: {text}" for text in step(browser))
     yield from without_script(browser, path)
 
@@ -250,6 +271,9 @@ FAULTS = (
     (lambda page: page.replace("</main>", '<p onclick="x()">text</p></main>'), "onclick"),
     (lambda page: page.replace("</main>", "<p>\u202eturned</p></main>"), "control character"),
     (lambda page: page.replace("</main>", "<table><tr><td class=\"w\">" + "W" * 400 + "</table></main>"), "pixels wide"),
+    (lambda page: page.replace("</main>", '<div class="scroll" tabindex="0" role="region" aria-label="wide"><table><caption>wide</caption><thead><tr><th scope="col">a'
+                               '<th scope="col">b<th scope="col" class="winner">winner</thead><tbody><tr><th scope="row">x<td class="w">' + "W" * 300 +
+                               '<td class="winner">y</tbody></table></div></main>'), "beyond the edge"),
     (lambda page: page.replace(' scope="col"', "", 1), "column heads"),
     (lambda page: page.replace("<caption", "<x-caption", 1), "without caption"),
     (lambda page: page.replace("<tr><th scope=\"row\"", "<tr><td", 1), "row without head"),

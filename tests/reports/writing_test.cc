@@ -202,15 +202,15 @@ TEST(Intervals, SayWhatTheyCover) {
   EXPECT_EQ(interval_name(std::nullopt), "interval of unknown coverage");
   for (const auto& written : {to_text(report_of_coverage({0.75, 0.75}), false), to_markdown(report_of_coverage({0.75, 0.75}))}) {
     EXPECT_TRUE(has(written, "winner (75 % interval)")) << written;
-    EXPECT_TRUE(has(written, "10.0 us (9.00 us to 11.0 us)")) << written;
+    EXPECT_TRUE(has(written, "10.00 us (9.00 us to 11.00 us)")) << written;
     EXPECT_FALSE(has(written, "winner (95 %")) << written;
   }
   for (const auto& written : {to_text(report_of_coverage({0.75, 0.97, std::nullopt, 0.0}), false), to_markdown(report_of_coverage({0.75, 0.97, std::nullopt, 0.0}))}) {
     EXPECT_TRUE(has(written, "winner (interval)")) << written;
-    EXPECT_TRUE(has(written, "(75 %: 9.00 us to 11.0 us)")) << written;
-    EXPECT_TRUE(has(written, "(95 %: 9.00 us to 11.0 us)")) << written;
-    EXPECT_TRUE(has(written, "(coverage not known: 9.00 us to 11.0 us)")) << written;
-    EXPECT_TRUE(has(written, "10.0 us (one value)")) << written;
+    EXPECT_TRUE(has(written, "(75 %: 9.00 us to 11.00 us)")) << written;
+    EXPECT_TRUE(has(written, "(95 %: 9.00 us to 11.00 us)")) << written;
+    EXPECT_TRUE(has(written, "(coverage not known: 9.00 us to 11.00 us)")) << written;
+    EXPECT_TRUE(has(written, "us (one value)")) << written;
   }
   const auto json = to_json(report_of_coverage({0.75, std::nullopt}));
   EXPECT_EQ(json["items"][0]["winner"]["time"]["ci_coverage"], 0.75);
