@@ -478,6 +478,22 @@ Comparison compare(Report base, Report candidate, ComparisonSettings settings, s
   return Comparer(std::move(base), std::move(candidate), std::move(settings), remeasured).run();
 }
 
+std::vector<ShownDifference> shown_differences(const Comparison& comparison) {
+  constexpr std::size_t kOfOneLabel = 3;
+  std::vector<ShownDifference> shown;
+  std::set<std::string_view> labels;
+  for (const EnvironmentDifference& first : comparison.differences) {
+    if (!labels.insert(first.label).second) continue;
+    std::size_t of_label = 0;
+    for (const EnvironmentDifference& difference : comparison.differences) {
+      if (difference.label != first.label) continue;
+      if (++of_label <= kOfOneLabel) shown.push_back({&difference, 0});
+      else ++shown.back().more;
+    }
+  }
+  return shown;
+}
+
 std::string gate_refusal(const Comparison& comparison) {
   if (!comparison.gate_refused) {
     if (comparison.exit_code != kBadInput) return {};
@@ -486,12 +502,14 @@ std::string gate_refusal(const Comparison& comparison) {
                        comparison.base.side.label, comparison.candidate.side.label);
   }
   std::vector<std::string> texts, names;
-  for (const EnvironmentDifference& difference : comparison.differences) {
+  for (const auto& [shown, more] : shown_differences(comparison)) {
+    const EnvironmentDifference& difference = *shown;
     if (!difference.matters || difference.allowed) continue;
     const std::string name(allowing_name(difference.label));
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     const auto known = [](const std::string& value) { return value.empty() ? "not known" : value; };
     texts.push_back(fmt::format("{}: {} -> {}", difference.label, known(difference.base), known(difference.candidate)));
+    if (more > 0) texts.back() += fmt::format(" and {} more", more);
   }
   return fmt::format("no gate: the two sides differ ({}). If that is meant: --allow-different {}; only to look at it: --fail-on never",
                      fmt::join(texts, "; "), fmt::join(names, ","));

@@ -32,6 +32,13 @@ Comparison compare(Report base, Report candidate, ComparisonSettings settings, s
 // compared. Empty with any other code.
 std::string gate_refusal(const Comparison& comparison);
 
+// The differences to be shown: those of one label together, at most a few of each, as sixty kernels may differ in sixty hashes.
+struct ShownDifference {
+  const EnvironmentDifference* difference = nullptr;
+  std::size_t more = 0;  // of the same label, which are not shown; at the last of each label
+};
+std::vector<ShownDifference> shown_differences(const Comparison& comparison);
+
 // Names that --allow-different takes.
 const std::vector<std::string>& difference_names();
 // "5%" for all kernels, or "matmul=0.5%" for one; a share is set in `settings`. Throws InputError.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/comparison.h"
 #include "reports/html_item.h"
 #include "reports/html_overview.h"
 #include "reports/html_page.h"
@@ -105,12 +106,19 @@ std::string verdict_box(const Comparison& comparison, const std::vector<std::str
 std::string differences_table(const Comparison& comparison, const Detail& detail) {
   if (comparison.differences.empty()) return "<p>The two environments do not differ in anything that was recorded.</p>\n";
   Table table("What differs between the two environments", {{"what"}, {"base", "text"}, {"candidate", "text"}, {"consequence"}}, {.hide_caption = true});
-  for (const EnvironmentDifference& difference : comparison.differences) {
+  for (const auto& [shown, more] : shown_differences(comparison)) {
+    const EnvironmentDifference& difference = *shown;
     table.row();
     table.cell(isolated(cut(difference.label, 120)));
     table.cell(difference.base.empty() ? "\u2014" : long_text(difference.base, 200, detail.text));
     table.cell(difference.candidate.empty() ? "\u2014" : long_text(difference.candidate, 200, detail.text));
     table.cell(!difference.matters ? "for information" : difference.allowed ? "<span class=\"warn\">matters, allowed</span>" : "<span class=\"bad\">no gate</span>");
+    if (more == 0) continue;
+    table.row();
+    table.cell(isolated(cut(difference.label, 120)));
+    table.cell(fmt::format("<span class=\"muted\">and {} more</span>", count_text(static_cast<long long>(more))));
+    table.cell("");
+    table.cell("");
   }
   return std::move(table).finish();
 }

@@ -66,6 +66,8 @@ std::string shade(double share) {
 std::string map_html(std::span<const Item> items, std::span<const std::string> ids, const MapKey& key, const HeatMap& map, const ItemNaming& shapes,
                      bool several) {
   const Measure measure = measure_of(items, map);
+  // Times beside each other say something where there are several devices; else they stand in the table of winners.
+  if (measure == Measure::time && map.columns.size() < 2) return "";
   bool ceilings = measure != Measure::time;
   std::vector<double> column_best(map.columns.size(), 0);
   bool never = false;

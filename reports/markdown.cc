@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/text_table.h"
+#include "reports/comparison.h"
 #include "reports/wording.h"
 
 namespace tunebook::reports {
@@ -241,10 +242,12 @@ std::string to_markdown(const Comparison& comparison) {
     table.column("base", false);
     table.column("candidate", false);
     table.column("as a gate", false);
-    for (const EnvironmentDifference& difference : comparison.differences) {
+    for (const auto& [shown, more] : shown_differences(comparison)) {
+      const EnvironmentDifference& difference = *shown;
       table.rows.push_back({markdown_text(difference.label, kNameBytes), markdown_text(difference.base, kConfigurationBytes),
                             markdown_text(difference.candidate, kConfigurationBytes),
                             !difference.matters ? "does not matter" : difference.allowed ? "allowed" : "**refused**"});
+      if (more > 0) table.rows.push_back({markdown_text(difference.label, kNameBytes), fmt::format("{} more", more), "", ""});
     }
     text += table.to_markdown() + "\n";
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/text_table.h"
+#include "reports/comparison.h"
 #include "reports/wording.h"
 
 namespace tunebook::reports {
@@ -149,10 +150,12 @@ std::string to_text(const Comparison& comparison, bool colour) {
   std::string text = style.bold(one_line(comparison.verdict_line, 1000)) + "\n";
   text += fmt::format("base: {}; candidate: {}\n", one_line(comparison.base.side.label, 200), one_line(comparison.candidate.side.label, 200));
   text += device_remark(comparison.candidate.items);
-  for (const EnvironmentDifference& difference : comparison.differences) {
+  for (const auto& [shown, more] : shown_differences(comparison)) {
+    const EnvironmentDifference& difference = *shown;
     const char* remark = !difference.matters ? "" : difference.allowed ? " (allowed)" : " (not comparable as a gate)";
     text += fmt::format("differs: {}: {} -> {}{}\n", one_line(difference.label, kNameBytes), one_line(difference.base, kConfigurationBytes),
                         one_line(difference.candidate, kConfigurationBytes), remark);
+    if (more > 0) text += fmt::format("differs: {}: {} more\n", one_line(difference.label, kNameBytes), more);
   }
   if (!comparison.items.empty()) {
     const Names names(comparison.items, [](const ComparedItem& item) -> const ItemKey& { return item.key; });

@@ -258,6 +258,26 @@ TEST(Comparison, PairsOneDeviceWithAnotherOnlyIfThatIsClear) {
   EXPECT_TRUE(pair_items(report({item(1, ten(100))}), report({warm, energy})).empty()) << "times of different methods are never compared";
 }
 
+// Sixty kernels that changed are not sixty lines of a message.
+TEST(Comparison, ManyDifferencesOfOneLabelAreCounted) {
+  std::vector<Item> base, candidate;
+  for (int n = 1; n <= 60; ++n) {
+    base.push_back(item(n, ten(100)));
+    candidate.push_back(item(n, ten(100)));
+    candidate.back().kernel_hash = "new" + std::to_string(n);
+    candidate.back().environment[1].value = "581";
+  }
+  const Comparison comparison = compare(report(base), report(candidate), {});
+  EXPECT_EQ(comparison.differences.size(), 61u) << "JSON has them all";
+  const std::vector<ShownDifference> shown = shown_differences(comparison);
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[0].difference->label, "driver");
+  EXPECT_EQ(shown[3].difference->label, "kernel copy");
+  EXPECT_EQ(shown[3].more, 57u);
+  EXPECT_NE(gate_refusal(comparison).find("kernel copy: k1 -> new3 and 57 more"), std::string::npos) << gate_refusal(comparison);
+  EXPECT_NE(to_text(comparison, false).find("differs: kernel copy: 57 more"), std::string::npos);
+}
+
 std::vector<TrendPoint> nights_of(const std::vector<double>& medians) {
   std::vector<TrendPoint> nights;
   for (std::size_t i = 0; i < medians.size(); ++i) {

@@ -173,6 +173,15 @@ TEST(HtmlReport, TellsTimesOfOtherDevicesApart) {
   EXPECT_TRUE(contains(html(report), "predict nothing for a GPU"));
 }
 
+TEST(HtmlReport, AMapOfTimesOfOneDeviceIsLeftOut) {
+  Report report = sample_report({.shapes = 3, .devices = 2, .trials = 10});
+  EXPECT_TRUE(contains(html(report), "shape \u00d7 device"));
+  for (Item& item : report.items) item.winner->rates = {};
+  EXPECT_TRUE(contains(html(report), "Best time, shape \u00d7 device"));
+  report.items.resize(3);
+  EXPECT_FALSE(contains(html(report), "shape \u00d7 device"));
+}
+
 TEST(HtmlReport, MarksWhatWasNeverTuned) {
   const std::string text = html(sample_report({.shapes = 5, .devices = 5, .trials = 10}));
   EXPECT_EQ(count(text, "class=\"n text never\""), 1u);
