@@ -96,7 +96,7 @@ std::string top_table(const Item& item, const TimeUnit& unit, const Detail& deta
                                                    "shared, bytes", "spills, bytes", "stack, bytes", "blocks per SM", "energy", "clock, MHz",
                                                    first_heading, "from", "sanitizer"};
   const std::span<const ConfigurationRow> rows = std::span(item.top).first(std::min(item.top.size(), detail.top));
-  for (std::size_t c = 0; c < columns.size(); ++c) columns[c].column = {titles[c], c == kOrigin || c == kSanitizer ? "" : "n"};
+  for (std::size_t c = 0; c < columns.size(); ++c) columns[c].column = {titles[c], c == kOrigin || c == kSanitizer ? "text" : "n"};
   for (const ConfigurationRow& row : rows) {
     const Resources& needs = row.resources;
     columns[kTime].add(row.time ? in_unit(row.time->median_us, unit) : "", row.time ? row.time->median_us : std::nan(""));
@@ -131,7 +131,7 @@ std::string top_table(const Item& item, const TimeUnit& unit, const Detail& deta
     table.cell(row.winner ? configuration_html(row.configuration, nullptr, detail) : differing_html(row.configuration, winner_configuration(item), detail));
     for (const TopColumn& column : columns) {
       if (!column.shown) continue;
-      const bool text = column.column.classes.empty();
+      const bool text = column.column.classes == "text";
       table.cell(column.cells[r].first, text ? std::nullopt : std::optional(column.cells[r].second));
     }
   }

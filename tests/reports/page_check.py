@@ -17,6 +17,7 @@ import chromium
 
 MOST_BYTES = 2_000_000
 WIDTHS = (1280, 390)
+PAPER = 964  # pixels between the margins of a letter sheet in landscape, which page.css asks for
 CHECKS = (pathlib.Path(__file__).parent / "page_check.js").read_text()
 
 
@@ -188,6 +189,14 @@ def media(browser):
         wrong.append(f"light and print are not on white: {backgrounds}")
     if backgrounds["dark"] == backgrounds["light"]:
         wrong.append("dark is as light")
+    browser.size(PAPER)
+    cut = browser.evaluate("[...document.querySelectorAll('.scroll')].filter(region => region.scrollWidth > region.clientWidth + 1)"
+                           ".map(region => `${region.getAttribute('aria-label').slice(0, 60)}: ${region.scrollWidth} of ${region.clientWidth}`)")
+    wrong += [f"print: a table is cut at the paper's edge, {text}" for text in cut]
+    letters = browser.evaluate("[...document.querySelectorAll('th.text, th.broad, th.winner')].filter(head => head.clientWidth < 60).length")
+    if letters:
+        wrong.append(f"print: {letters} columns of text are a few letters wide")
+    browser.size(WIDTHS[0])
     browser.evaluate("document.querySelectorAll('details').forEach(details => details.open = false)")
     browser.media("print")
     hidden = browser.evaluate("[...document.querySelectorAll('.find, nav, #tip')].filter(node => node.checkVisibility()).length")
