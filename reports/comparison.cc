@@ -363,7 +363,8 @@ class Comparer {
   }
 
   bool only_same_sessions() const {
-    return !result_.items.empty() && std::all_of(result_.items.begin(), result_.items.end(), [](const ComparedItem& item) { return item.same_session; });
+    const auto same = [](const ComparedItem& item) { return item.same_session; };
+    return !result_.items.empty() && std::all_of(result_.items.begin(), result_.items.end(), same);
   }
 
   // The candidate was tuned for it to the end, and nothing passed.
@@ -410,15 +411,16 @@ class Comparer {
     }
     const auto same = std::count_if(result_.items.begin(), result_.items.end(), [](const ComparedItem& item) { return item.same_session; });
     if (same > 0) {
-      result_.notes.push_back(fmt::format("{} of {} items have the same session on both sides, which says nothing about a change: {} inconclusive. Time them "
-                                          "anew (tunebook tune --retime), or leave them out of the candidate (#since=...)",
+      result_.notes.push_back(fmt::format("{} of {} items have the same session on both sides, which says nothing about a change: {} inconclusive. "
+                                          "Time them anew (tunebook tune --retime), or leave them out of the candidate (#since=...)",
                                           same, result_.items.size(), same == 1 ? "it is" : "they are"));
     }
-    const auto by_energy = std::count_if(result_.items.begin(), result_.items.end(),
-                                         [](const ComparedItem& item) { return item.key.objective == kEnergyObjective && item.change; });
+    const auto by_energy = std::count_if(result_.items.begin(), result_.items.end(), [](const ComparedItem& item) {
+      return item.key.objective == kEnergyObjective && item.change;
+    });
     if (by_energy > 0) {
-      result_.notes.push_back(fmt::format("{} of {} items were tuned for the least energy and are judged by time: of energy a book holds one value a winner and none a "
-                                          "process, which allows no test. Both energies and their change are shown",
+      result_.notes.push_back(fmt::format("{} of {} items were tuned for the least energy and are judged by time: of energy a book holds one value a "
+                                          "winner and none a process, which allows no test. Both energies and their change are shown",
                                           by_energy, result_.items.size()));
     }
     if (!compared_any()) {
