@@ -55,6 +55,7 @@ struct History::Impl {
         version(book_version),
         select_configuration(book, "SELECT json FROM configuration WHERE id = ?"),
         select_trial(book, fmt::format("SELECT {} FROM trial WHERE id = ?", trial_columns(version))),
+        select_sample_count(book, "SELECT length(samples_us) FROM trial WHERE id = ?"),
         select_winner(book, fmt::format("SELECT configuration_id, median_us, ci_low_us, ci_high_us, gflops, gbps, objective, {} "
                                         "FROM winner WHERE id = ?",
                                         energy_column(version))),
@@ -121,7 +122,7 @@ struct History::Impl {
 
   sqlite::Database& database;
   std::int64_t version;
-  sqlite::Statement select_configuration, select_trial, select_winner, select_finalists;
+  sqlite::Statement select_configuration, select_trial, select_sample_count, select_winner, select_finalists;
 };
 
 namespace {
@@ -339,6 +340,12 @@ TrialRecord History::trial(std::int64_t row) {
   sqlite::Statement::Run found = impl_->select_trial.run(row);
   if (!found.next()) impl_->damaged(fmt::format("row {} of trial is missing", row));
   return read_trial(found, 0);
+}
+
+std::int64_t History::sample_count(std::int64_t trial) {
+  sqlite::Statement::Run found = impl_->select_sample_count.run(trial);
+  if (!found.next()) impl_->damaged(fmt::format("row {} of trial is missing", trial));
+  return found.integer(0) / static_cast<std::int64_t>(sizeof(double));
 }
 
 }  // namespace tunebook

@@ -102,6 +102,8 @@ class History {
   std::int64_t trial_count();
   // One trial with everything but its samples and its configuration.
   TrialRecord trial(std::int64_t row);
+  // How many samples its median and interval are of; 0: the book does not hold them.
+  std::int64_t sample_count(std::int64_t trial);
 
  private:
   struct Impl;

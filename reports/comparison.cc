@@ -17,11 +17,13 @@
 #include "core/statistics.h"
 #include "core/value.h"
 #include "reports/gate.h"
+#include "reports/wording.h"
 
 namespace tunebook::reports {
 namespace {
 
 constexpr std::string_view kKernelName = "kernel";
+constexpr std::string_view kEnergyObjective = "energy";
 constexpr int kNo = 3, kBadInput = 2;  // exit codes, as of all verbs
 
 // Labels whose differences refuse a gate, with the names by which they are allowed.
@@ -74,7 +76,7 @@ std::vector<ConfigurationDifference> configuration_differences(const Configurati
 
 TimeEstimate estimate(const std::vector<double>& process_medians_us) {
   const Interval interval = median_interval(process_medians_us);
-  return {median(process_medians_us), interval.low, interval.high};
+  return {median(process_medians_us), interval.low, interval.high, interval.coverage};
 }
 
 // The candidate may be one of the base's nights, where an older one is compared with a newer one.
@@ -152,6 +154,7 @@ class Comparer {
     item.base = pair.base;
     item.candidate = pair.candidate;
     item.kernel_changed = base.kernel_hash != candidate.kernel_hash;
+    item.same_session = !base.session_id.empty() && base.session_id == candidate.session_id;
     if (base.winner) item.base_processes = base.winner->process_medians_us.size();
     if (candidate.winner) item.candidate_processes = candidate.winner->process_medians_us.size();
     if (base.winner && candidate.winner) {
@@ -166,6 +169,7 @@ class Comparer {
       if (base.time() != nullptr) item.base_time = *base.time();
       if (candidate.time() != nullptr) item.candidate_time = *candidate.time();
     }
+    compare_energies(base, candidate, item);
     const HistoricalNoise noise = noise_of(base, candidate);
     item.noise = noise.share;
     item.noise_nights = noise.nights;
@@ -178,6 +182,8 @@ class Comparer {
       item.reason = candidate.finished ? "the candidate has no winner for it: nothing passed" : "the candidate's session is not finished";
     } else if (!base.winner) {
       item.reason = "neither side has a winner for it";
+    } else if (item.same_session) {
+      item.reason = "the same session on both sides";
     }
     note_environment(base, candidate, item);
     return item;
@@ -253,7 +259,7 @@ class Comparer {
       if (!item.base || !item.candidate) continue;
       const std::optional<ConfigurationRow>& base = base_items()[*item.base].winner;
       const std::optional<ConfigurationRow>& candidate = candidate_items()[*item.candidate].winner;
-      if (!base || !candidate) continue;
+      if (!base || !candidate || item.same_session) continue;
       const Remeasurement* again = remeasurement({*item.base, *item.candidate});
       inputs.push_back({again != nullptr ? again->base_us : base->process_medians_us,
                         again != nullptr ? again->candidate_us : candidate->process_medians_us, item.gate, again != nullptr});
@@ -282,10 +288,26 @@ class Comparer {
       else item.reason += fmt::format("; the same configuration got {}", how);
       if (!item.remeasured) item.reason += clock_change(*base_items()[*item.base].winner, *candidate_items()[*item.candidate].winner);
     }
+    if (item.key.objective == kEnergyObjective) item.reason += "; judged by time: " + energy_reason(item);
     if (few_processes(item)) {
       item.reason += fmt::format("; {} and {} process medians, a gate wants {} a side", item.base_processes, item.candidate_processes,
                                  kGateProcesses);
     }
+  }
+
+  // The tests of a verdict need a value of each process. Of energy a book holds the median over them alone.
+  static void compare_energies(const Item& base, const Item& candidate, ComparedItem& item) {
+    if (base.winner) item.base_energy_j = base.winner->energy_j;
+    if (candidate.winner) item.candidate_energy_j = candidate.winner->energy_j;
+    const auto usable = [](const std::optional<double>& joules) { return joules && std::isfinite(*joules) && *joules > 0; };
+    if (usable(item.base_energy_j) && usable(item.candidate_energy_j) && !item.same_session) {
+      item.energy_change = *item.candidate_energy_j / *item.base_energy_j - 1;
+    }
+  }
+
+  static std::string energy_reason(const ComparedItem& item) {
+    if (!item.energy_change) return "the books do not hold the energy of both winners";
+    return "of energy the books hold one value a winner, " + plain::energies_text(item);
   }
 
   static bool few_processes(const ComparedItem& item) {
@@ -340,6 +362,11 @@ class Comparer {
     return std::any_of(result_.items.begin(), result_.items.end(), [](const ComparedItem& item) { return item.change.has_value(); });
   }
 
+  bool only_same_sessions() const {
+    const auto same = [](const ComparedItem& item) { return item.same_session; };
+    return !result_.items.empty() && std::all_of(result_.items.begin(), result_.items.end(), same);
+  }
+
   // The candidate was tuned for it to the end, and nothing passed.
   bool lost_winner() const {
     return std::any_of(result_.items.begin(), result_.items.end(), [&](const ComparedItem& item) {
@@ -352,6 +379,7 @@ class Comparer {
     if (fail_on == FailOn::never) return 0;
     if (result_.gate_refused) return kBadInput;
     if (count(Verdict::regression) > 0 || lost_winner()) return kNo;
+    if (only_same_sessions()) return kBadInput;
     if (fail_on == FailOn::inconclusive && count(Verdict::inconclusive) + count(Verdict::only_base) > 0) return kNo;
     return compared_any() ? 0 : kBadInput;
   }
@@ -381,8 +409,22 @@ class Comparer {
                                           "stay inconclusive. Tune with --finalist-processes {}, or compare with --remeasure",
                                           few, result_.items.size(), kGateProcesses, kGateProcesses));
     }
+    const auto same = std::count_if(result_.items.begin(), result_.items.end(), [](const ComparedItem& item) { return item.same_session; });
+    if (same > 0) {
+      result_.notes.push_back(fmt::format("{} of {} items have the same session on both sides, which says nothing about a change: {} inconclusive. "
+                                          "Time them anew (tunebook tune --retime), or leave them out of the candidate (#since=...)",
+                                          same, result_.items.size(), same == 1 ? "it is" : "they are"));
+    }
+    const auto by_energy = std::count_if(result_.items.begin(), result_.items.end(), [](const ComparedItem& item) {
+      return item.key.objective == kEnergyObjective && item.change;
+    });
+    if (by_energy > 0) {
+      result_.notes.push_back(fmt::format("{} of {} items were tuned for the least energy and are judged by time: of energy a book holds one value a "
+                                          "winner and none a process, which allows no test. Both energies and their change are shown",
+                                          by_energy, result_.items.size()));
+    }
     if (!compared_any()) {
-      result_.notes.push_back("no item has times on both sides: the same kernel, problem, objective and method are needed. "
+      result_.notes.push_back("no item has times of two sessions: the same kernel, problem, objective and method are needed. "
                               "tunebook report shows what a book holds");
     }
     for (const auto& [kernel, threshold] : result_.settings.kernel_thresholds) {
@@ -438,20 +480,38 @@ Comparison compare(Report base, Report candidate, ComparisonSettings settings, s
   return Comparer(std::move(base), std::move(candidate), std::move(settings), remeasured).run();
 }
 
+std::vector<ShownDifference> shown_differences(const Comparison& comparison) {
+  constexpr std::size_t kOfOneLabel = 3;
+  std::vector<ShownDifference> shown;
+  std::set<std::string_view> labels;
+  for (const EnvironmentDifference& first : comparison.differences) {
+    if (!labels.insert(first.label).second) continue;
+    std::size_t of_label = 0;
+    for (const EnvironmentDifference& difference : comparison.differences) {
+      if (difference.label != first.label) continue;
+      if (++of_label <= kOfOneLabel) shown.push_back({&difference, 0});
+      else ++shown.back().more;
+    }
+  }
+  return shown;
+}
+
 std::string gate_refusal(const Comparison& comparison) {
   if (!comparison.gate_refused) {
     if (comparison.exit_code != kBadInput) return {};
-    return fmt::format("nothing could be compared: no item of {} and {} has times on both sides; name sides with the same kernel, problem, "
+    return fmt::format("nothing could be compared: no item of {} and {} has times of two sessions; name sides with the same kernel, problem, "
                        "objective and method, or only look with --fail-on never",
                        comparison.base.side.label, comparison.candidate.side.label);
   }
   std::vector<std::string> texts, names;
-  for (const EnvironmentDifference& difference : comparison.differences) {
+  for (const auto& [shown, more] : shown_differences(comparison)) {
+    const EnvironmentDifference& difference = *shown;
     if (!difference.matters || difference.allowed) continue;
     const std::string name(allowing_name(difference.label));
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     const auto known = [](const std::string& value) { return value.empty() ? "not known" : value; };
     texts.push_back(fmt::format("{}: {} -> {}", difference.label, known(difference.base), known(difference.candidate)));
+    if (more > 0) texts.back() += fmt::format(" and {} more", more);
   }
   return fmt::format("no gate: the two sides differ ({}). If that is meant: --allow-different {}; only to look at it: --fail-on never",
                      fmt::join(texts, "; "), fmt::join(names, ","));

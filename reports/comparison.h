@@ -23,14 +23,21 @@ struct ItemPair {
 std::vector<ItemPair> pair_items(const Report& base, const Report& candidate);
 
 // Judges every item of both reports (reports/gate.h) and says what differs between their environments. `exit_code` is that of a gate:
-// 3 on what --fail-on names, where an item that only the base has counts as inconclusive; 2 if the gate is refused or nothing could be
-// compared; with FailOn::never it is 0 always. Pairs that were timed again are judged by those times. Historical noise is that of the
+// 3 on what --fail-on names, where an item that only the base has counts as inconclusive, as does one with the same session on both
+// sides; 2 if the gate is refused or nothing could be compared; with FailOn::never it is 0 always. Pairs that were timed again are judged by those times. Historical noise is that of the
 // base's Item::trend. Of `title`, `command` and `generated_utc` only the title is filled in.
 Comparison compare(Report base, Report candidate, ComparisonSettings settings, std::span<const Remeasurement> remeasured = {});
 
 // What to do about exit code 2, for stderr: which differences refuse the gate and the option that allows them, or that nothing could be
 // compared. Empty with any other code.
 std::string gate_refusal(const Comparison& comparison);
+
+// The differences to be shown: those of one label together, at most a few of each, as sixty kernels may differ in sixty hashes.
+struct ShownDifference {
+  const EnvironmentDifference* difference = nullptr;
+  std::size_t more = 0;  // of the same label, which are not shown; at the last of each label
+};
+std::vector<ShownDifference> shown_differences(const Comparison& comparison);
 
 // Names that --allow-different takes.
 const std::vector<std::string>& difference_names();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/comparison.h"
 #include "reports/html_item.h"
 #include "reports/html_overview.h"
 #include "reports/html_page.h"
@@ -45,6 +46,7 @@ double time_sort(const std::optional<TimeEstimate>& time) { return time ? time->
 // In one line: which configuration won, and what else changed.
 std::string what_changed(const ComparedItem& item, const Detail& detail) {
   if (!item.base_time || !item.candidate_time) return "";
+  if (item.same_session) return "the same session on both sides";
   std::string html;
   if (item.same_configuration) {
     html = "same configuration";
@@ -59,6 +61,18 @@ std::string what_changed(const ComparedItem& item, const Detail& detail) {
   }
   if (item.kernel_changed) html += "; kernel changed";
   return html;
+}
+
+// "12.30 mJ \u2192 11.90 mJ, \u22123.3 %".
+std::string energies_html(const ComparedItem& item) {
+  const auto shown = [](const std::optional<double>& joules) { return joules ? energy_text(joules) : std::string("\u2014"); };
+  if (!item.base_energy_j && !item.candidate_energy_j) return "";
+  return fmt::format("{} \u2192 {}{}", shown(item.base_energy_j), shown(item.candidate_energy_j),
+                     item.energy_change ? ", " + change_text(*item.energy_change) : "");
+}
+
+bool any_energy(const Comparison& comparison) {
+  return std::any_of(comparison.items.begin(), comparison.items.end(), [](const ComparedItem& item) { return item.base_energy_j || item.candidate_energy_j; });
 }
 
 std::string exit_code_text(const Comparison& comparison) {
@@ -92,20 +106,29 @@ std::string verdict_box(const Comparison& comparison, const std::vector<std::str
 std::string differences_table(const Comparison& comparison, const Detail& detail) {
   if (comparison.differences.empty()) return "<p>The two environments do not differ in anything that was recorded.</p>\n";
   Table table("What differs between the two environments", {{"what"}, {"base", "text"}, {"candidate", "text"}, {"consequence"}}, {.hide_caption = true});
-  for (const EnvironmentDifference& difference : comparison.differences) {
+  for (const auto& [shown, more] : shown_differences(comparison)) {
+    const EnvironmentDifference& difference = *shown;
     table.row();
     table.cell(isolated(cut(difference.label, 120)));
     table.cell(difference.base.empty() ? "\u2014" : long_text(difference.base, 200, detail.text));
     table.cell(difference.candidate.empty() ? "\u2014" : long_text(difference.candidate, 200, detail.text));
     table.cell(!difference.matters ? "for information" : difference.allowed ? "<span class=\"warn\">matters, allowed</span>" : "<span class=\"bad\">no gate</span>");
+    if (more == 0) continue;
+    table.row();
+    table.cell(isolated(cut(difference.label, 120)));
+    table.cell(fmt::format("<span class=\"muted\">and {} more</span>", count_text(static_cast<long long>(more))));
+    table.cell("");
+    table.cell("");
   }
   return std::move(table).finish();
 }
 
 std::string flags_table(const Comparison& comparison, const std::vector<std::string>& ids, const ItemNaming& naming, const Detail& detail) {
-  Table table("Regressions and improvements, worst first",
-              {{"item", "text"}, {"base", "n"}, {"candidate", "n"}, {"change", "n"}, {"95 % interval", "n"}, {"verdict"}, {"what changed", "text"}},
-              {.classes = "sort", .hide_caption = true});
+  std::vector<Column> columns = {{"item", "text"}, {"base", "n"}, {"candidate", "n"}, {"change", "n"}, {"95 % interval", "n"}, {"verdict"}};
+  const bool energy = any_energy(comparison);
+  if (energy) columns.push_back({"energy", "n"});
+  columns.push_back({"what changed", "text"});
+  Table table("Regressions and improvements, worst first", columns, {.classes = "sort", .hide_caption = true});
   for (std::size_t i = 0; i < comparison.items.size(); ++i) {
     const ComparedItem& item = comparison.items[i];
     if (!is_flag(item.verdict)) continue;
@@ -116,6 +139,7 @@ std::string flags_table(const Comparison& comparison, const std::vector<std::str
     table.cell(change_html(item), or_nan(item.change));
     table.cell(change_interval(item), or_nan(item.change_low));
     table.cell(verdict_html(item.verdict), std::nullopt, "w");
+    if (energy) table.cell(energies_html(item), or_nan(item.energy_change));
     table.cell(what_changed(item, detail));
   }
   if (table.rows() == 0) return "<p>None.</p>\n";
@@ -132,7 +156,10 @@ std::string forest_table(const Comparison& comparison, const std::vector<std::st
   }
   const ChangeAxis axis(ends);
   const std::string axis_header = "<span class=\"hide\">change, drawn</span>" + axis.header();
-  Table table("Change of each item, slower to the right", {{"item", "text"}, {axis_header, "plot"}, {"change", "n"}, {"95 % interval", "n"}, {"base", "n"}, {"candidate", "n"}, {"verdict"}},
+  std::vector<Column> columns = {{"item", "text"}, {axis_header, "plot"}, {"change", "n"}, {"95 % interval", "n"}, {"base", "n"}, {"candidate", "n"}, {"verdict"}};
+  const bool energy = any_energy(comparison);
+  if (energy) columns.push_back({"energy", "n"});
+  Table table("Change of each item, slower to the right", columns,
               {.classes = "sort forest", .find = comparison.items.size() > 6 ? "Filter items" : "", .tall = true, .hide_caption = true});
   for (std::size_t i = 0; i < comparison.items.size(); ++i) {
     const ComparedItem& item = comparison.items[i];
@@ -144,6 +171,7 @@ std::string forest_table(const Comparison& comparison, const std::vector<std::st
     table.cell(time_cell(item.base_time), time_sort(item.base_time));
     table.cell(time_cell(item.candidate_time), time_sort(item.candidate_time));
     table.cell(verdict_html(item.verdict), std::nullopt, "w");
+    if (energy) table.cell(energies_html(item), or_nan(item.energy_change));
   }
   return std::move(table).finish();
 }
@@ -152,20 +180,27 @@ std::string forest_table(const Comparison& comparison, const std::vector<std::st
 std::string compared_html(const ComparedItem& item, const Comparison& comparison, const Detail& detail) {
   std::string html = facts({{"verdict", verdict_html(item.verdict) + (item.reason.empty() ? "" : ": " + long_text(item.reason, 400, detail.text))},
                             {"change", item.change ? fmt::format("{} {}, gate \u00b1{}", change_html(item), change_interval(item), percent_text(100 * item.gate)) : ""},
+                            {"energy", item.key.objective == "energy" || item.energy_change ? energies_html(item) : ""},
                             {"noise", item.noise > 0 ? fmt::format("{} over {}", percent_text(100 * item.noise), plural(static_cast<long long>(item.noise_nights), "night")) : ""},
                             {"p", item.p && item.holm_p ? fmt::format("{:.3g}, after Holm {:.3g}", *item.p, *item.holm_p) : ""},
                             {"what changed", what_changed(item, detail)},
                             {"timed again", item.remeasured ? "both winners, interleaved" : ""}});
-  Table table(fmt::format("Both sides of {}", item.key.shape()), {{"side"}, {"time", "n"}, {"95 % interval", "n"}, {"processes", "n"}, {"date", "w"}, {"winner", "text broad"}}, {.hide_caption = true});
+  IntervalNames intervals;
+  intervals.add(item.base_time);
+  intervals.add(item.candidate_time);
+  const std::string interval_heading = intervals.heading();
+  Table table(fmt::format("Both sides of {}", item.key.shape()), {{"side"}, {"time", "n"}, {interval_heading, "n"}, {"processes", "n"}, {"date", "w"}, {"session", "text"}, {"winner", "text broad"}}, {.hide_caption = true});
   const auto side = [&](std::string_view name, const Report& report, const std::optional<std::size_t>& place, const std::optional<TimeEstimate>& time, std::size_t processes,
                         const Configuration* other) {
     table.row();
     table.cell(name);
     table.cell(time_cell(time));
-    table.cell(time ? interval_text(time->low_us, time->high_us, time_unit(time->median_us)) : "");
+    table.cell(time ? interval_html(*time, time_unit(time->median_us), intervals) : "");
     table.cell(time ? fmt::format("{}", processes) : "");
     const Item* found = place ? &report.items[*place] : nullptr;
+    const std::string kind = found != nullptr ? kind_html(found->kind()) : "";
     table.cell(found != nullptr ? isolated(cut(found->date, 40)) : "");
+    table.cell(found != nullptr ? (kind.empty() ? "search, " + isolated(cut(found->strategy, 60)) : kind) : "");
     table.cell(found != nullptr && found->winner ? configuration_html(found->winner->configuration, other, detail) : "");
   };
   const Item* base = item.base ? &comparison.base.items[*item.base] : nullptr;
@@ -210,6 +245,7 @@ std::string comparison_page(const Comparison& comparison, const Detail& detail) 
   }
   if (!comparison.items.empty()) {
     page.section("shapes", comparison.items.size() == 1 ? "The shape" : "Per shape");
+    page.add(interval_legend(comparison.candidate.items));
     std::vector<ItemSection> sections;
     for (std::size_t i = 0; i < comparison.items.size(); ++i) {
       const ComparedItem& item = comparison.items[i];

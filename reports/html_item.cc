@@ -55,6 +55,7 @@ std::string item_facts(const Item& item, const Detail& detail) {
   std::string ties;
   if (item.tie_set_size > 1) ties = fmt::format("{} configurations cannot be told apart, the winner among them", count_text(item.tie_set_size));
   std::string session = isolated(cut(item.session_id, 40)) + ", " + isolated(cut(item.date, 40));
+  if (item.kind() != SessionKind::search) session += fmt::format("; <b>{}</b>", kind_html(item.kind()));
   if (item.session_count > 1) session += fmt::format("; the newest of {}", count_text(item.session_count));
   return facts({{"shape", values_html(item.key.problem, detail)},
                 {"winner", winner},
@@ -84,19 +85,22 @@ struct TopColumn {
 
 std::string top_table(const Item& item, const TimeUnit& unit, const Detail& detail) {
   const std::string time_heading = fmt::format("time, {}", unit.name);
+  IntervalNames intervals;
+  for (const ConfigurationRow& row : item.top) intervals.add(row.time);
+  const std::string interval_heading = intervals.heading();
   const std::string first_heading = fmt::format("first pass, {}", unit.name);
   const std::string baseline_heading = item.baseline && !item.baseline->name.empty() ? "of " + escape(cut(item.baseline->name, 30)) : "of baseline";
   std::vector<TopColumn> columns(16);
   enum { kTime, kInterval, kGflops, kGbps, kCeiling, kBaseline, kRegisters, kShared, kSpills, kStack, kBlocks, kEnergy, kClock, kFirst, kOrigin, kSanitizer };
-  const std::array<std::string_view, 16> titles = {time_heading, "95 % interval", "GFLOP/s", "GB/s", "of ceiling", baseline_heading, "registers",
-                                                   "shared, bytes", "spills, bytes", "stack, bytes", "blocks per SM", "energy, J", "clock, MHz",
+  const std::array<std::string_view, 16> titles = {time_heading, interval_heading, "GFLOP/s", "GB/s", "of ceiling", baseline_heading, "registers",
+                                                   "shared, bytes", "spills, bytes", "stack, bytes", "blocks per SM", "energy", "clock, MHz",
                                                    first_heading, "from", "sanitizer"};
   const std::span<const ConfigurationRow> rows = std::span(item.top).first(std::min(item.top.size(), detail.top));
-  for (std::size_t c = 0; c < columns.size(); ++c) columns[c].column = {titles[c], c == kOrigin || c == kSanitizer ? "" : "n"};
+  for (std::size_t c = 0; c < columns.size(); ++c) columns[c].column = {titles[c], c == kOrigin || c == kSanitizer ? "text" : "n"};
   for (const ConfigurationRow& row : rows) {
     const Resources& needs = row.resources;
     columns[kTime].add(row.time ? in_unit(row.time->median_us, unit) : "", row.time ? row.time->median_us : std::nan(""));
-    columns[kInterval].add(row.time ? interval_text(row.time->low_us, row.time->high_us, unit) : "", row.time ? row.time->low_us : std::nan(""));
+    columns[kInterval].add(row.time ? interval_html(*row.time, unit, intervals) : "", row.time ? row.time->low_us : std::nan(""));
     columns[kGflops].add(optional_number(row.rates.gflops), or_nan(row.rates.gflops));
     columns[kGbps].add(optional_number(row.rates.gbps), or_nan(row.rates.gbps));
     columns[kCeiling].add(optional_percent(row.rates.percent_of_ceiling), or_nan(row.rates.percent_of_ceiling));
@@ -108,7 +112,7 @@ std::string top_table(const Item& item, const TimeUnit& unit, const Detail& deta
     columns[kSpills].add_count(spills ? std::max<std::int64_t>(0, needs.spill_load_bytes) + std::max<std::int64_t>(0, needs.spill_store_bytes) : -1);
     columns[kStack].add_count(needs.stack_bytes);
     columns[kBlocks].add_count(needs.blocks_per_sm);
-    columns[kEnergy].add(optional_number(row.energy_j), or_nan(row.energy_j));
+    columns[kEnergy].add(energy_text(row.energy_j), or_nan(row.energy_j));
     columns[kClock].add(row.sm_clock_mhz ? fmt::format("{:.0f}", *row.sm_clock_mhz) : "", or_nan(row.sm_clock_mhz));
     columns[kFirst].add(row.first_pass ? in_unit(row.first_pass->median_us, unit) : "", row.first_pass ? row.first_pass->median_us : std::nan(""));
     columns[kOrigin].add(isolated(cut(row.origin, 80)), 0);
@@ -127,7 +131,7 @@ std::string top_table(const Item& item, const TimeUnit& unit, const Detail& deta
     table.cell(row.winner ? configuration_html(row.configuration, nullptr, detail) : differing_html(row.configuration, winner_configuration(item), detail));
     for (const TopColumn& column : columns) {
       if (!column.shown) continue;
-      const bool text = column.column.classes.empty();
+      const bool text = column.column.classes == "text";
       table.cell(column.cells[r].first, text ? std::nullopt : std::optional(column.cells[r].second));
     }
   }
@@ -313,14 +317,17 @@ std::string ladder_card(const Item& item, const TimeUnit& unit, const Detail& de
 }
 
 std::string trend_card(const Item& item, const TimeUnit& unit, const Detail& detail) {
+  IntervalNames intervals;
+  for (const TrendPoint& point : item.trend) intervals.add(point.time);
+  const std::string time_heading = fmt::format("time, {}", unit.name), interval_heading = intervals.heading();
   Table table(fmt::format("Nights of {}", item.key.shape()),
-              {{"date"}, {fmt::format("time, {}", unit.name), "n"}, {"95 % interval", "n"}, {"changed", "text"}, {"configuration", "text"}, {"session", "mono"}},
+              {{"date"}, {time_heading, "n"}, {interval_heading, "n"}, {"changed", "text"}, {"configuration", "text"}, {"session", "mono"}},
               {.tall = true, .hide_caption = true});
   for (const TrendPoint& point : item.trend) {
     table.row();
     table.cell(isolated(cut(point.date, 40)), std::nullopt, "w");
     table.cell(in_unit(point.time.median_us, unit));
-    table.cell(interval_text(point.time.low_us, point.time.high_us, unit));
+    table.cell(interval_html(point.time, unit, intervals));
     table.cell(long_text(night_changes(point), 160, detail.text));
     table.cell(listed(point.configuration, 600, detail.text));
     table.cell(isolated(cut(point.session_id, 40)));
@@ -358,6 +365,8 @@ std::string item_summary(const Item& item) {
   else if (rates.gflops) text += fmt::format(", {} GFLOP/s", number_text(*rates.gflops));
   if (rates.percent_of_ceiling) text += fmt::format(", {} of the ceiling", percent_text(*rates.percent_of_ceiling));
   if (rates.percent_of_baseline) text += fmt::format(", {} of the baseline's speed", percent_text(*rates.percent_of_baseline));
+  if (item.key.objective == "energy" && item.winner->energy_j) text += ", " + energy_text(item.winner->energy_j);
+  if (item.kind() != SessionKind::search) text += fmt::format("; {}", session_kind_words(item.kind()));
   return text;
 }
 
@@ -368,8 +377,10 @@ std::string item_html(const Item& item, const Detail& detail, bool whole) {
   std::string search;
   if (whole) {
     if (!item.trials.empty()) search += trials_card(item, unit, detail);
-    if (!item.convergence.empty()) search += convergence_card(item, unit, detail);
-    if (!item.effects.empty()) search += effects_card(item, unit);
+    // Where nothing was searched there is no course of a search.
+    const bool searched = item.kind() == SessionKind::search;
+    if (searched && !item.convergence.empty()) search += convergence_card(item, unit, detail);
+    if (searched && !item.effects.empty()) search += effects_card(item, unit);
   }
   if (item.ladder.size() > 1) search += ladder_card(item, unit, detail);
   if (!search.empty()) html += "<div class=\"cards\">" + search + "</div>\n";

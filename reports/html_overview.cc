@@ -66,6 +66,8 @@ std::string shade(double share) {
 std::string map_html(std::span<const Item> items, std::span<const std::string> ids, const MapKey& key, const HeatMap& map, const ItemNaming& shapes,
                      bool several) {
   const Measure measure = measure_of(items, map);
+  // Times beside each other say something where there are several devices; else they stand in the table of winners.
+  if (measure == Measure::time && map.columns.size() < 2) return "";
   bool ceilings = measure != Measure::time;
   std::vector<double> column_best(map.columns.size(), 0);
   bool never = false;
@@ -137,20 +139,25 @@ std::string heat_maps(std::span<const Item> items, std::span<const std::string> 
 }
 
 std::string items_table(std::span<const Item> items, std::span<const std::string> ids, const ItemNaming& naming, const Detail& detail) {
-  bool gflops = false, gbps = false, ceiling = false, baseline = false;
+  bool gflops = false, gbps = false, ceiling = false, baseline = false, energy = false;
+  IntervalNames intervals;
   for (const Item& item : items) {
     if (!item.winner) continue;
+    intervals.add(item.time());
+    energy = energy || item.winner->energy_j;
     gflops = gflops || item.winner->rates.gflops;
     gbps = gbps || item.winner->rates.gbps;
     ceiling = ceiling || item.winner->rates.percent_of_ceiling;
     baseline = baseline || item.winner->rates.percent_of_baseline;
   }
-  std::vector<Column> columns = {{"item", "text"}, {"time", "n"}, {"95 % interval", "n"}};
+  const std::string interval_heading = intervals.heading();
+  std::vector<Column> columns = {{"item", "text"}, {"time", "n"}, {interval_heading, "n"}};
   if (gflops) columns.push_back({"GFLOP/s", "n"});
   if (gbps) columns.push_back({"GB/s", "n"});
   if (ceiling) columns.push_back({"of ceiling", "n"});
   if (baseline) columns.push_back({"of baseline", "n"});
-  for (const Column& column : {Column{"trials", "n"}, Column{"failed", "n"}, Column{"date"}, Column{"winner", "text broad"}}) columns.push_back(column);
+  if (energy) columns.push_back({"energy", "n"});
+  for (const Column& column : {Column{"trials", "n"}, Column{"failed", "n"}, Column{"date"}, Column{"winner", "text winner"}}) columns.push_back(column);
   Table table("What each shape reached", columns, {.classes = "sort", .find = items.size() > 6 ? "Filter items" : "", .tall = true, .hide_caption = true});
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Item& item = items[i];
@@ -163,7 +170,7 @@ std::string items_table(std::span<const Item> items, std::span<const std::string
     if (time != nullptr) {
       const TimeUnit unit = time_unit(time->median_us);
       table.cell(time_text(time->median_us), time->median_us);
-      table.cell(interval_text(time->low_us, time->high_us, unit), time->low_us);
+      table.cell(interval_html(*time, unit, intervals), time->low_us);
     } else {
       table.cell(item.finished ? "<span class=\"bad\">no winner</span>" : "<span class=\"warn\">not finished</span>", std::nan(""));
       table.cell("", std::nan(""));
@@ -172,12 +179,18 @@ std::string items_table(std::span<const Item> items, std::span<const std::string
     if (gbps) table.cell(optional_number(rates.gbps), or_nan(rates.gbps));
     if (ceiling) table.cell(optional_percent(rates.percent_of_ceiling), or_nan(rates.percent_of_ceiling));
     if (baseline) table.cell(optional_percent(rates.percent_of_baseline), or_nan(rates.percent_of_baseline));
-    table.cell(count_text(item.trial_count), static_cast<double>(item.trial_count));
+    if (energy) table.cell(energy_text(item.winner ? item.winner->energy_j : std::nullopt), or_nan(item.winner ? item.winner->energy_j : std::nullopt));
+    table.cell(trials_html(item), static_cast<double>(item.trial_count));
     table.cell(count_text(failed), static_cast<double>(failed));
     table.cell(isolated(cut(item.date, 40)), std::nullopt, "w");
-    table.cell(item.winner ? configuration_html(item.winner->configuration, nullptr, detail) : "");
+    table.cell(item.winner ? short_configuration_html(item.winner->configuration, detail) : "");
   }
-  return std::move(table).finish();
+  std::string html = std::move(table).finish();
+  for (const SessionKind kind : {SessionKind::retime, SessionKind::finalists}) {
+    if (std::none_of(items.begin(), items.end(), [&](const Item& item) { return item.kind() == kind; })) continue;
+    html += fmt::format("<p class=\"muted note\">{}: the session {}.</p>\n", session_kind_short(kind), session_kind_words(kind));
+  }
+  return html;
 }
 
 std::string trend_table(std::span<const Item> items, std::span<const std::string> ids, const ItemNaming& naming, const Detail& detail) {

@@ -13,6 +13,9 @@
 namespace tunebook::reports::page {
 namespace {
 
+// Bytes of a configuration beyond which it is always shown cut.
+constexpr std::size_t kLongConfiguration = 600;
+
 std::string sessions_table(std::span<const SessionInfo> sessions, std::int64_t count, const Detail& detail) {
   if (sessions.size() > detail.sessions) sessions = sessions.first(detail.sessions);
   Table table("Sessions, newest first",
@@ -30,7 +33,8 @@ std::string sessions_table(std::span<const SessionInfo> sessions, std::int64_t c
     table.cell(count_text(session.trials), static_cast<double>(session.trials));
     std::string narrowed;
     for (const std::string& where : session.where) narrowed += fmt::format("{} where {}", narrowed.empty() ? "" : ",", where);
-    table.cell(isolated(cut(session.strategy, 60)) + (narrowed.empty() ? "" : long_text(narrowed, 100, detail.text)));
+    const std::string kind = kind_html(session_kind(session.strategy));
+    table.cell(isolated(cut(session.strategy, 60)) + (kind.empty() ? "" : fmt::format(" <small class=\"muted\">{}</small>", kind)) + (narrowed.empty() ? "" : long_text(narrowed, 100, detail.text)));
     table.cell(isolated(cut(session.budget, 40)));
     table.cell(fmt::format("{}", session.seed), static_cast<double>(session.seed));
     table.cell(isolated(session.method));
@@ -85,7 +89,7 @@ std::string ItemNaming::html(const ItemKey& key) const { return isolated(cut(tex
 
 std::string configuration_html(const Configuration& configuration, const Configuration* other, const Detail& detail) {
   const std::string plain = configuration.display();
-  if (plain.size() > 600) return long_text(plain, 160, detail.text);
+  if (plain.size() > kLongConfiguration) return long_text(plain, 160, detail.text);
   std::string html = "<bdi>";
   for (const auto& [name, value] : configuration.items()) {
     const Value* theirs = other == nullptr ? &value : other->find(name);
@@ -94,6 +98,22 @@ std::string configuration_html(const Configuration& configuration, const Configu
     html += theirs != nullptr && *theirs == value ? item : "<b>" + item + "</b>";
   }
   return html + "</bdi>";
+}
+
+std::string short_configuration_html(const Configuration& configuration, const Detail& detail) {
+  constexpr std::size_t kShort = 90;  // bytes: three lines of a narrow column
+  const std::string whole = configuration_html(configuration, nullptr, detail);
+  const std::string plain = configuration.display();
+  if (plain.size() <= kShort || plain.size() > kLongConfiguration) return whole;
+  // Cut between two values.
+  std::string shown;
+  for (const auto& [name, value] : configuration.items()) {
+    const std::string item = (shown.empty() ? "" : ", ") + name + "=" + to_text(value);
+    if (shown.size() + item.size() > kShort) break;
+    shown += item;
+  }
+  return fmt::format("<details class=\"long\"><summary title=\"{}\">{}</summary>{}</details>", escape(plain), isolated(shown.empty() ? cut(plain, kShort) : shown + ", ..."),
+                     whole);
 }
 
 std::string differing_html(const Configuration& configuration, const Configuration* other, const Detail& detail) {
@@ -125,8 +145,36 @@ std::string instant_text(std::string_view utc) {
   return text;
 }
 
-std::string interval_text(double low, double high, const TimeUnit& unit) {
-  return fmt::format("[{}, {}]", in_unit(low, unit), in_unit(high, unit));
+std::string interval_html(const TimeEstimate& time, const TimeUnit& unit, const IntervalNames& names) {
+  if (time.coverage == 0.0) return "one value";
+  const std::string coverage = names.in_cell(time);
+  return fmt::format("[{}, {}]{}", in_unit(time.low_us, unit), in_unit(time.high_us, unit),
+                     coverage.empty() ? "" : fmt::format(" <small class=\"muted\">{}</small>", coverage));
+}
+
+std::string interval_legend(std::span<const Item> items) {
+  IntervalNames names;
+  for (const Item& item : items) {
+    names.add(item.time());
+    for (const ConfigurationRow& row : item.top) names.add(row.time);
+    for (const TrendPoint& point : item.trend) names.add(point.time);
+  }
+  const std::string legend = names.legend();
+  return legend.empty() ? legend : fmt::format("<p class=\"muted note\">{}</p>\n", legend);
+}
+
+std::string energy_text(const std::optional<double>& joules) {
+  if (!joules || !std::isfinite(*joules)) return "";
+  const double size = std::abs(*joules);
+  if (size >= 1 || size == 0) return number_text(*joules) + " J";
+  return size >= 1e-3 ? number_text(*joules * 1e3) + " mJ" : number_text(*joules * 1e6) + " uJ";
+}
+
+std::string kind_html(SessionKind kind) { return std::string(session_kind_words(kind)); }
+
+std::string trials_html(const Item& item) {
+  const std::string_view kind = session_kind_short(item.kind());
+  return count_text(item.trial_count) + (kind.empty() ? "" : fmt::format(" <small class=\"muted\">{}</small>", kind));
 }
 
 std::string optional_number(const std::optional<double>& number) { return number ? number_text(*number) : std::string(); }

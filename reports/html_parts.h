@@ -2,12 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "reports/html_text.h"
+#include "reports/interval_names.h"
 #include "reports/report.h"
 #include "reports/svg_charts.h"
 
@@ -42,6 +45,8 @@ class ItemNaming {
 
 // "BM=64, BN=128, ..."; values that differ from those of `other` are emphasised.
 std::string configuration_html(const Configuration& configuration, const Configuration* other, const Detail& detail);
+// The same for a cell of a wide table: a long one is cut, with the whole on resting, on opening by pointer or keyboard, and on paper.
+std::string short_configuration_html(const Configuration& configuration, const Detail& detail);
 // "as the winner, but STAGES=4": what differs from the winner's, if it has many parameters and most are alike.
 std::string differing_html(const Configuration& configuration, const Configuration* other, const Detail& detail);
 // Names of values and problems.
@@ -52,8 +57,16 @@ std::string facts(const std::vector<std::pair<std::string_view, std::string>>& r
 
 // "2026-11-29 03:10" of an instant in ISO 8601.
 std::string instant_text(std::string_view utc);
-// "[2.951, 2.969]"
-std::string interval_text(double low, double high, const TimeUnit& unit);
+// "[2.951, 2.969]", with what it covers where `names` does not say it for the whole column; "one value" without an interval.
+std::string interval_html(const TimeEstimate& time, const TimeUnit& unit, const IntervalNames& names);
+// What the intervals of all these items cover, once for a page: IntervalNames::legend() as a paragraph.
+std::string interval_legend(std::span<const Item> items);
+// "12.30 mJ"; "" without one.
+std::string energy_text(const std::optional<double>& joules);
+// What a session did that was no search, in words: "re-timed the standing winner; no search"; "" of a search.
+std::string kind_html(SessionKind kind);
+// The number of trials, and in a word why they are few.
+std::string trials_html(const Item& item);
 // "46,400" or, without a value, "".
 std::string optional_number(const std::optional<double>& number);
 std::string optional_percent(const std::optional<double>& percent);

@@ -63,9 +63,11 @@ std::string report_page(const Report& report, const Detail& detail) {
     page.section("overview", "Overview");
     page.add(heat_maps(report.items, ids));
     page.add("<h3>Winners</h3>" + items_table(report.items, ids, naming, detail));
+    page.add(interval_legend(report.items));
   }
   if (!report.items.empty()) {
     page.section("shapes", report.items.size() == 1 ? "The shape" : "Per shape");
+    if (report.items.size() == 1) page.add(interval_legend(report.items));
     std::vector<ItemSection> sections;
     for (std::size_t i = 0; i < report.items.size(); ++i) {
       sections.push_back({ids[i], naming.html(report.items[i].key), "<span class=\"muted\">" + escape(item_summary(report.items[i])) + "</span>", "", &report.items[i]});

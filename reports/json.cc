@@ -27,7 +27,7 @@ Json numbers(const std::vector<double>& values) {
 
 Json estimate_json(const std::optional<TimeEstimate>& time) {
   if (!time) return nullptr;
-  return {{"median_us", number(time->median_us)}, {"ci_us", {number(time->low_us), number(time->high_us)}}};
+  return {{"median_us", number(time->median_us)}, {"ci_us", {number(time->low_us), number(time->high_us)}}, {"ci_coverage", optional_number(time->coverage)}};
 }
 
 Json labelled_json(const std::vector<Labelled>& list) {
@@ -206,6 +206,8 @@ Json ceiling_json(const Item& item) {
 Json item_json(const Item& item) {
   Json json = key_json(item.key);
   json["session"] = item.session_id;
+  json["session_kind"] = session_kind_name(item.kind());
+  json["strategy"] = item.strategy;
   json["session_count"] = item.session_count;
   json["kernel_hash"] = item.kernel_hash;
   json["date"] = item.date;
@@ -267,6 +269,9 @@ Json compared_json(const ComparedItem& item) {
   json["candidate_processes"] = item.candidate_processes;
   json["change"] = optional_number(item.change);
   json["change_ci"] = item.change_low && item.change_high ? Json({number(*item.change_low), number(*item.change_high)}) : Json(nullptr);
+  json["base_energy_j"] = optional_number(item.base_energy_j);
+  json["candidate_energy_j"] = optional_number(item.candidate_energy_j);
+  json["energy_change"] = optional_number(item.energy_change);
   json["p"] = optional_number(item.p);
   json["holm_p"] = optional_number(item.holm_p);
   json["threshold"] = number(item.threshold);
@@ -275,6 +280,7 @@ Json compared_json(const ComparedItem& item) {
   json["gate"] = number(item.gate);
   json["verdict"] = verdict_name(item.verdict);
   json["reason"] = item.reason;
+  json["same_session"] = item.same_session;
   json["same_configuration"] = item.same_configuration;
   json["kernel_changed"] = item.kernel_changed;
   json["remeasured"] = item.remeasured;

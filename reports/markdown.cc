@@ -1,11 +1,14 @@
 #include "reports/markdown.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/text_table.h"
+#include "reports/comparison.h"
 #include "reports/wording.h"
 
 namespace tunebook::reports {
@@ -26,8 +29,8 @@ struct MarkdownTable {
   std::vector<bool> right;
   std::vector<std::vector<std::string>> rows;
 
-  void column(const char* name, bool right_aligned) {
-    header.emplace_back(name);
+  void column(std::string name, bool right_aligned) {
+    header.push_back(std::move(name));
     right.push_back(right_aligned);
   }
   std::string to_markdown() const {
@@ -106,11 +109,18 @@ std::string commands_markdown(const std::vector<Item>& items) {
 
 std::string item_rows(const std::vector<Item>& items) {
   const bool alone = one_device(items);
+  IntervalNames intervals;
+  bool energies = false;
+  for (const Item& item : items) {
+    intervals.add(item.time());
+    energies = energies || (item.winner && item.winner->energy_j);
+  }
   MarkdownTable table;
   table.column("kernel", false);
   table.column("shape", false);
   if (!alone) table.column("device", false);
-  table.column("winner (interval)", true);
+  table.column(fmt::format("winner ({})", intervals.heading()), true);
+  if (energies) table.column("energy", true);
   table.column("rate", true);
   table.column("of ceiling", true);
   table.column("baseline / winner", true);
@@ -120,16 +130,22 @@ std::string item_rows(const std::vector<Item>& items) {
     const Item& item = items[i];
     std::vector<std::string> row = {markdown_text(item.key.kernel, kNameBytes), markdown_code(item.key.shape(), kNameBytes)};
     if (!alone) row.push_back(place_text(item.key));
-    row.push_back(time_text(item.time()));
+    row.push_back(time_text(item.time(), intervals));
+    if (energies) row.push_back(energy_text(item.winner ? item.winner->energy_j : std::nullopt));
     row.push_back(item.winner ? rate_text(item, item.winner->rates) : "-");
     row.push_back(item.winner ? ceiling_text(item.winner->rates) : "-");
     row.push_back(baseline_text(item));
-    row.push_back(count_text(item.trial_count));
+    row.push_back(trials_text(item));
     row.push_back(item.winner ? markdown_code(item.winner->configuration.display(), kConfigurationBytes) : item.finished ? "no winner" : "not finished");
     table.rows.push_back(std::move(row));
   }
   std::string text = table.to_markdown();
   if (items.size() > kRows) text += fmt::format("\nand {} more shapes; `--html` and `--json` have them all\n", count_text(static_cast<std::int64_t>(items.size() - kRows)));
+  if (const std::string legend = intervals.legend(); !legend.empty()) text += "\n" + legend + "\n";
+  for (const SessionKind kind : {SessionKind::retime, SessionKind::finalists}) {
+    if (std::none_of(items.begin(), items.end(), [&](const Item& item) { return item.kind() == kind; })) continue;
+    text += fmt::format("\n{}: the session {}.\n", session_kind_short(kind), session_kind_words(kind));
+  }
   return text;
 }
 
@@ -145,6 +161,8 @@ std::string compared_rows(const std::vector<const ComparedItem*>& items) {
   table.column("candidate", true);
   table.column("change", true);
   table.column("95 % interval", true);
+  const bool energies = std::any_of(items.begin(), items.end(), [](const ComparedItem* item) { return has_energy(*item); });
+  if (energies) table.column("energy", true);
   table.column("what changed", false);
   const auto time = [](const std::optional<TimeEstimate>& estimate) { return estimate ? format_time_us(estimate->median_us) : std::string("-"); };
   for (std::size_t i = 0; i < std::min(kRows, items.size()); ++i) {
@@ -158,6 +176,7 @@ std::string compared_rows(const std::vector<const ComparedItem*>& items) {
     row.push_back(time(item.candidate_time));
     row.push_back(item.change ? change_text(*item.change) : "-");
     row.push_back(change_interval_text(item));
+    if (energies) row.push_back(energies_text(item));
     row.push_back(markdown_text(difference_text(item), kConfigurationBytes));
     table.rows.push_back(std::move(row));
   }
@@ -223,10 +242,12 @@ std::string to_markdown(const Comparison& comparison) {
     table.column("base", false);
     table.column("candidate", false);
     table.column("as a gate", false);
-    for (const EnvironmentDifference& difference : comparison.differences) {
+    for (const auto& [shown, more] : shown_differences(comparison)) {
+      const EnvironmentDifference& difference = *shown;
       table.rows.push_back({markdown_text(difference.label, kNameBytes), markdown_text(difference.base, kConfigurationBytes),
                             markdown_text(difference.candidate, kConfigurationBytes),
                             !difference.matters ? "does not matter" : difference.allowed ? "allowed" : "**refused**"});
+      if (more > 0) table.rows.push_back({markdown_text(difference.label, kNameBytes), fmt::format("{} more", more), "", ""});
     }
     text += table.to_markdown() + "\n";
   }

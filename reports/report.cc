@@ -2,6 +2,41 @@
 
 namespace tunebook::reports {
 
+SessionKind session_kind(std::string_view strategy) {
+  for (const SessionKind kind : {SessionKind::retime, SessionKind::finalists}) {
+    if (session_kind_name(kind) == strategy) return kind;
+  }
+  return SessionKind::search;
+}
+
+// As the strategies of such sessions are called in a book.
+std::string_view session_kind_name(SessionKind kind) {
+  switch (kind) {
+    case SessionKind::search: return "search";
+    case SessionKind::retime: return "retime";
+    case SessionKind::finalists: return "finalists";
+  }
+  return "";
+}
+
+std::string_view session_kind_words(SessionKind kind) {
+  switch (kind) {
+    case SessionKind::search: return "";
+    case SessionKind::retime: return "re-timed the standing winner; no search";
+    case SessionKind::finalists: return "timed the finalists of a search that was cut short; no search of its own";
+  }
+  return "";
+}
+
+std::string_view session_kind_short(SessionKind kind) {
+  switch (kind) {
+    case SessionKind::search: return "";
+    case SessionKind::retime: return "re-timed";
+    case SessionKind::finalists: return "finalists";
+  }
+  return "";
+}
+
 std::string_view verdict_name(Verdict verdict) {
   switch (verdict) {
     case Verdict::regression: return "regression";

@@ -28,9 +28,12 @@ struct Labelled {
   friend bool operator==(const Labelled&, const Labelled&) = default;
 };
 
-// A median with its confidence interval (95 % where there are samples enough, see core/statistics.h).
+// A median with its confidence interval.
 struct TimeEstimate {
   double median_us = 0, low_us = 0, high_us = 0;
+  // With which probability the interval holds the true median: 0.95 or more, and less where it was made from fewer than six values
+  // (median_interval_coverage() in core/statistics.h); 0: of one value. Nothing if it is not known how many they were.
+  std::optional<double> coverage = std::nullopt;
 };
 
 // Labels of Side::environment. A comparison that is to be a gate wants the same values on both sides; other labels ("host", ...) are
@@ -39,6 +42,17 @@ inline constexpr std::string_view kGpuLabel = "GPU";            // the device's 
 inline constexpr std::string_view kDriverLabel = "driver";
 inline constexpr std::string_view kToolkitLabel = "toolkit";    // NVRTC, or the host compiler
 inline constexpr std::string_view kClocksLabel = "clocks";      // "not locked", "locked at 1500 MHz"
+
+// What a session did, as its strategy says.
+enum class SessionKind {
+  search,
+  retime,     // the standing winner and the preset `default` were verified and timed anew
+  finalists,  // the best trials of a search that was cut short were timed as finalists
+};
+SessionKind session_kind(std::string_view strategy);
+std::string_view session_kind_name(SessionKind kind);   // "search", "retime", "finalists"
+std::string_view session_kind_words(SessionKind kind);  // in a sentence; "" of a search
+std::string_view session_kind_short(SessionKind kind);  // in a cell of a table; "" of a search
 
 // One session as lists show it.
 struct SessionInfo {
@@ -212,6 +226,7 @@ struct Reproduction {
 struct Item {
   ItemKey key;
   std::string session_id;       // the session that all but `trend` is about
+  std::string strategy;         // of that session
   std::string kernel_hash;
   std::string date;             // YYYY-MM-DD on which it ended (unfinished: began)
   bool finished = true;
@@ -242,6 +257,7 @@ struct Item {
   std::vector<TrendPoint> trend;
   Reproduction reproduction;
 
+  SessionKind kind() const { return session_kind(strategy); }
   const TimeEstimate* time() const { return winner && winner->time ? &*winner->time : nullptr; }
 };
 
@@ -310,6 +326,8 @@ struct ComparedItem {
   std::size_t base_processes = 0, candidate_processes = 0;  // process medians on each side
   // Of candidate's time over base's, less 1: 0.083 is 8.3 % slower. Nothing if one side has no time.
   std::optional<double> change, change_low, change_high;  // low, high: plain 95 % interval
+  // Of one launch, as the books have it: one value a winner, so that no test is possible. `energy_change` as `change`.
+  std::optional<double> base_energy_j, candidate_energy_j, energy_change;
   std::optional<double> p, holm_p;          // two-sided; adjusted over all items of the report
   double threshold = 0;                     // of its kernel, a share
   double noise = 0;                         // historical, a share; 0 if not known
@@ -317,6 +335,7 @@ struct ComparedItem {
   double gate = 0;                          // max(threshold, noise)
   Verdict verdict = Verdict::inconclusive;
   std::string reason;                       // in words, why this verdict
+  bool same_session = false;                // one session stands on both sides: nothing is compared
   bool same_configuration = true;           // false: another winner
   bool kernel_changed = false;              // kernel hashes differ
   bool remeasured = false;                  // both winners were timed again, interleaved

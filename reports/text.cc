@@ -1,11 +1,14 @@
 #include "reports/text.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/text_table.h"
+#include "reports/comparison.h"
 #include "reports/wording.h"
 
 namespace tunebook::reports {
@@ -60,8 +63,8 @@ struct Names {
   }
 };
 
-void add_column(TextTable& table, const char* name, bool right) {
-  table.header.emplace_back(name);
+void add_column(TextTable& table, std::string name, bool right) {
+  table.header.push_back(std::move(name));
   table.right.push_back(right);
 }
 
@@ -71,6 +74,16 @@ std::string device_remark(const std::vector<Item>& items) {
   const auto any = [&](const char* kind) { return std::any_of(items.begin(), items.end(), [&](const Item& item) { return item.key.device_kind == kind; }); };
   if (any("cpu")) text += "cpu device: real CPU times, no prediction for a GPU\n";
   if (any("replay")) text += "replay device: recorded times\n";
+  return text;
+}
+
+// What the remarks beside numbers of trials mean.
+std::string kinds_text(const std::vector<Item>& items) {
+  std::string text;
+  for (const SessionKind kind : {SessionKind::retime, SessionKind::finalists}) {
+    if (std::none_of(items.begin(), items.end(), [&](const Item& item) { return item.kind() == kind; })) continue;
+    text += fmt::format("{}: the session {}\n", session_kind_short(kind), session_kind_words(kind));
+  }
   return text;
 }
 
@@ -88,9 +101,16 @@ std::string to_text(const Report& report, bool colour) {
   text += device_remark(report.items);
   if (!report.items.empty()) {
     const Names names(report.items, [](const Item& item) -> const ItemKey& { return item.key; });
+    IntervalNames intervals;
+    bool energies = false;
+    for (const Item& item : report.items) {
+      intervals.add(item.time());
+      energies = energies || (item.winner && item.winner->energy_j);
+    }
     TextTable table;
     names.add_header(table);
-    add_column(table, "winner", true);
+    add_column(table, fmt::format("winner ({})", intervals.heading()), true);
+    if (energies) add_column(table, "energy", true);
     add_column(table, "rate", true);
     add_column(table, "of ceiling", true);
     add_column(table, "baseline", true);
@@ -99,18 +119,19 @@ std::string to_text(const Report& report, bool colour) {
     add_column(table, "configuration", false);
     for (const Item& item : report.items) {
       std::vector<std::string> row = names.cells(item.key);
-      row.push_back(time_text(item.time()));
+      row.push_back(time_text(item.time(), intervals));
+      if (energies) row.push_back(energy_text(item.winner ? item.winner->energy_j : std::nullopt));
       row.push_back(item.winner ? rate_text(item, item.winner->rates) : "-");
       row.push_back(item.winner ? ceiling_text(item.winner->rates) : "-");
       row.push_back(baseline_text(item));
-      row.push_back(count_text(item.trial_count));
+      row.push_back(trials_text(item));
       row.push_back(item.date);
       row.push_back(item.winner     ? one_line(item.winner->configuration.display(), kConfigurationBytes)
                     : item.finished ? "no winner"
                                     : "not finished");
       table.rows.push_back(std::move(row));
     }
-    text += "\n" + table.to_text() + "\n";
+    text += "\n" + table.to_text() + "\n" + kinds_text(report.items);
   }
   text += "trials: " + outcomes_text(report.outcomes) + "\n";
   for (std::size_t i = 0; i < std::min(kFailures, report.failures.size()); ++i) {
@@ -129,13 +150,16 @@ std::string to_text(const Comparison& comparison, bool colour) {
   std::string text = style.bold(one_line(comparison.verdict_line, 1000)) + "\n";
   text += fmt::format("base: {}; candidate: {}\n", one_line(comparison.base.side.label, 200), one_line(comparison.candidate.side.label, 200));
   text += device_remark(comparison.candidate.items);
-  for (const EnvironmentDifference& difference : comparison.differences) {
+  for (const auto& [shown, more] : shown_differences(comparison)) {
+    const EnvironmentDifference& difference = *shown;
     const char* remark = !difference.matters ? "" : difference.allowed ? " (allowed)" : " (not comparable as a gate)";
     text += fmt::format("differs: {}: {} -> {}{}\n", one_line(difference.label, kNameBytes), one_line(difference.base, kConfigurationBytes),
                         one_line(difference.candidate, kConfigurationBytes), remark);
+    if (more > 0) text += fmt::format("differs: {}: {} more\n", one_line(difference.label, kNameBytes), more);
   }
   if (!comparison.items.empty()) {
     const Names names(comparison.items, [](const ComparedItem& item) -> const ItemKey& { return item.key; });
+    const bool energies = std::any_of(comparison.items.begin(), comparison.items.end(), has_energy);
     TextTable table;
     add_column(table, "verdict", false);
     names.add_header(table);
@@ -144,6 +168,7 @@ std::string to_text(const Comparison& comparison, bool colour) {
     add_column(table, "change", true);
     add_column(table, "95 % interval", true);
     add_column(table, "gate", true);
+    if (energies) add_column(table, "energy", true);
     add_column(table, "what changed", false);
     for (const ComparedItem& item : comparison.items) {
       std::vector<std::string> row = {style.of(item.verdict, std::string(verdict_name(item.verdict)))};
@@ -154,6 +179,7 @@ std::string to_text(const Comparison& comparison, bool colour) {
       row.push_back(item.change ? style.of(item.verdict, change_text(*item.change)) : "-");
       row.push_back(change_interval_text(item));
       row.push_back(fmt::format("{:.1f} %", 100 * item.gate));
+      if (energies) row.push_back(energies_text(item));
       row.push_back(one_line(difference_text(item), kConfigurationBytes));
       table.rows.push_back(std::move(row));
     }

@@ -48,9 +48,32 @@ std::string one_line(std::string_view text, std::size_t bytes) {
   return line;
 }
 
-std::string time_text(const TimeEstimate* time) {
+std::string time_text(const TimeEstimate* time, const IntervalNames& names) {
   if (time == nullptr) return "-";
-  return fmt::format("{} ({} to {})", format_time_us(time->median_us), format_time_us(time->low_us), format_time_us(time->high_us));
+  if (time->coverage == 0.0) return fmt::format("{} (one value)", format_time_us(time->median_us));
+  const std::string coverage = names.in_cell(*time);
+  return fmt::format("{} ({}{}{} to {})", format_time_us(time->median_us), coverage, coverage.empty() ? "" : ": ", format_time_us(time->low_us), format_time_us(time->high_us));
+}
+
+std::string energy_text(const std::optional<double>& joules) {
+  if (!joules || !std::isfinite(*joules)) return "-";
+  const double size = std::abs(*joules);
+  if (size >= 1 || size == 0) return fmt::format("{:.3g} J", *joules);
+  return size >= 1e-3 ? fmt::format("{:.3g} mJ", *joules * 1e3) : fmt::format("{:.3g} uJ", *joules * 1e6);
+}
+
+std::string energies_text(const ComparedItem& item) {
+  if (!has_energy(item)) return "-";
+  std::string text = fmt::format("{} -> {}", energy_text(item.base_energy_j), energy_text(item.candidate_energy_j));
+  if (item.energy_change) text += fmt::format(" ({})", change_text(*item.energy_change));
+  return text;
+}
+
+bool has_energy(const ComparedItem& item) { return item.base_energy_j || item.candidate_energy_j; }
+
+std::string trials_text(const Item& item) {
+  const std::string_view kind = session_kind_short(item.kind());
+  return kind.empty() ? count_text(item.trial_count) : fmt::format("{} ({})", count_text(item.trial_count), kind);
 }
 
 std::string rate_text(const Item& item, const Rates& rates) {
@@ -102,6 +125,7 @@ std::string cost_text(const Cost& cost) {
 
 std::string difference_text(const ComparedItem& item) {
   if (!item.base_time || !item.candidate_time) return "-";
+  if (item.same_session) return "the same session on both sides";
   std::string text = item.same_configuration ? "same configuration" : "another winner";
   for (std::size_t i = 0; i < item.configuration_differences.size(); ++i) {
     const ConfigurationDifference& difference = item.configuration_differences[i];

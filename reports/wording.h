@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "reports/interval_names.h"
 #include "reports/report.h"
 
 // How numbers and texts of a book read on a terminal and in Markdown.
@@ -13,8 +14,16 @@ namespace tunebook::reports::plain {
 // that set or isolate directions become U+FFFD. What is longer than `bytes` is cut and ends in "...".
 std::string one_line(std::string_view text, std::size_t bytes);
 
-// "1.23 ms (1.22 to 1.25)"; "-" without one.
-std::string time_text(const TimeEstimate* time);
+// "1.23 ms (1.22 to 1.25)"; "-" without one. What the interval covers stands in it if `names` does not say it for all.
+std::string time_text(const TimeEstimate* time, const IntervalNames& names);
+// "12.3 mJ"; "-" without one.
+std::string energy_text(const std::optional<double>& joules);
+// "12.3 mJ -> 11.9 mJ (-3.3 %)"; "-" if neither side has one.
+std::string energies_text(const ComparedItem& item);
+// Whether either side's energy is known.
+bool has_energy(const ComparedItem& item);
+// "412", or "2 (re-timed)" of a session that searched nothing.
+std::string trials_text(const Item& item);
 // "51.4 TFLOP/s" or "4,250 GB/s": what the ceiling is about; without one, of kernels that do at least kArithmeticIntensity operations a
 // byte (or whose bytes are not known) the former.
 inline constexpr double kArithmeticIntensity = 10;

@@ -59,6 +59,8 @@ def validate(value, schema, root, place="$"):
                 wrong.append(f"{place}: fits {good} of {key}: {[each[:3] for each in fits]}")
         elif key == "minimum" and isinstance(value, (int, float)) and value < rule:
             wrong.append(f"{place}: {value} < {rule}")
+        elif key == "maximum" and isinstance(value, (int, float)) and value > rule:
+            wrong.append(f"{place}: {value} > {rule}")
         elif key == "required" and isinstance(value, dict):
             wrong += [f"{place}: lacks {name}" for name in rule if name not in value]
         elif key == "properties" and isinstance(value, dict):
@@ -78,7 +80,7 @@ def validate(value, schema, root, place="$"):
         elif key in ("minItems", "maxItems") and isinstance(value, list):
             if key == "minItems" and len(value) < rule or key == "maxItems" and len(value) > rule:
                 wrong.append(f"{place}: {len(value)} elements")
-        elif key not in ("$schema", "$defs", "title", "description", "enum", "const", "minimum", "required", "properties", "additionalProperties",
+        elif key not in ("$schema", "$defs", "title", "description", "enum", "const", "minimum", "maximum", "required", "properties", "additionalProperties",
                          "propertyNames", "items", "minItems", "maxItems"):
             wrong.append(f"the schema uses {key}, which this check does not know")
     return wrong
@@ -142,6 +144,15 @@ def amounts(problem):
     return 2.0 * m * n * k, 4.0 * (m * k + k * n + m * n)
 
 
+def coverage(values):
+    """Of the narrowest symmetric interval of order statistics that covers the median with 95 %, else of the whole range; None: not known."""
+    if not values:
+        return None
+    def of_rank(rank):
+        return 1 - 2 * sum(math.comb(values, successes) for successes in range(rank)) / 2 ** values
+    return next((of_rank(rank) for rank in range(values // 2, 0, -1) if of_rank(rank) >= 0.95), max(0.0, of_rank(1)))
+
+
 def check_trials(item, trials):
     name = item["problem"]
     outcomes = {}
@@ -200,11 +211,14 @@ def check_winner(book, item, session, trials):
     for row, finalist in zip(top, finalists):
         medians = doubles(finalist["process_medians_us"])
         expect(row["process_medians_us"] == medians, name, "process medians")
+        expect(near(row["time"]["ci_coverage"], coverage(len(medians))), name, "coverage of", len(medians), row["time"]["ci_coverage"])
         expect(near(row["time"]["median_us"], statistics.median(medians)), name, "median of the processes")
     for row in item["top"]:
         of_configuration = [trial for trial in trials if json.loads(trial["configuration"]) == row["configuration"]]
         if of_configuration:
             expect(near(row["first_pass"]["median_us"], of_configuration[-1]["median_us"]), name, "first pass")
+            samples = len(of_configuration[-1]["samples_us"]) // 8
+            expect(near(row["first_pass"]["ci_coverage"], coverage(samples)), name, "coverage of the first pass", samples, row["first_pass"]["ci_coverage"])
             expect(row["resources"].get("registers") == of_configuration[-1]["registers"], name, "registers")
     check_baseline(book, item, session, finalists, winner)
     check_ceiling(book, item, session, winner)
@@ -278,10 +292,14 @@ def check_markdown(report, text):
         expect(not report["items"], "Markdown has no table")
         return
     place = {name: at for at, name in enumerate(rows[head])}
+    covers = {time["ci_coverage"] for item in report["items"] if item["winner"] and (time := item["winner"]["time"])}
+    shown = next(iter(covers)) if len(covers) == 1 else None
+    heading = "winner (interval)" if shown is None else f"winner ({95 if shown >= 0.95 else round(100 * shown)} % interval)"
+    expect(heading in place, "Markdown lacks", heading, list(place))
     body = rows[head + 1:head + 1 + len(report["items"])]
     expect(len(body) == len(report["items"]), "Markdown has", len(body), "rows")
     for row, item in zip(body, report["items"]):
-        cell = row[place["winner (interval)"]]
+        cell = row[place[heading]]
         if item["winner"] is None:
             expect(cell == "-", "Markdown time without a winner", cell)
             continue

@@ -171,6 +171,64 @@ TEST_F(ReportVerb, NumbersOfACpuSessionAreTheBooks) {
   EXPECT_TRUE(has(item["reproduction"]["command"], "--device cpu --strategy auto --budget 3 --seed 0 --finalists 2 --finalist-processes 2")) << item["reproduction"];
 }
 
+TEST_F(ReportVerb, IntervalsOfFewProcessesClaimLess) {
+  {
+    Store store(book());
+    fixture::add_finished_session(store, fixture::some_context(), fixture::matmul_problem(64, 64, 64), fixture::tile(32), 10);  // three processes
+  }
+  EXPECT_EQ(check(book()), "");
+  const auto json = run_json({"report", book().string(), "--json"});
+  EXPECT_EQ(json["items"][0]["winner"]["time"]["ci_coverage"], 0.75);
+  EXPECT_TRUE(has(report({}).out, "winner (75 % interval)")) << report({}).out;
+  const std::string page = report({"--html", "-"}).out;
+  EXPECT_TRUE(has(page, "75 % interval"));
+  EXPECT_FALSE(has(page, "95 % interval"));
+  // A published book does not know from how many processes an interval comes.
+  const std::filesystem::path published = folder() / "published.db";
+  ASSERT_EQ(run({"publish", published.string(), "--book", book().string()}).exit_code, 0);
+  EXPECT_EQ(run_json({"report", published.string(), "--json"})["items"][0]["winner"]["time"]["ci_coverage"], nullptr);
+  EXPECT_FALSE(has(run({"report", published.string(), "--html", "-"}).out, "95 % interval"));
+}
+
+// Sessions of a sweep that timed again what was known already.
+TEST_F(ReportVerb, SessionsWithoutASearchSaySo) {
+  std::string search;
+  {
+    Store store(book());
+    const TrialContext context = fixture::some_context();
+    const auto add = [&](std::int64_t size, const std::string& strategy, const std::string& of) {
+      SessionRecord proposed = fixture::some_session(static_cast<std::uint64_t>(size));
+      proposed.problem = fixture::matmul_problem(size, size, size);
+      proposed.strategy = strategy;
+      proposed.budget = strategy == "random" ? "60" : "0";
+      proposed.identity = {{"problem", proposed.problem.display()}, {"strategy", strategy}};
+      if (!of.empty()) proposed.identity["finalists_of"] = of;
+      const std::string session = store.open_session(context, proposed, true).id;
+      store.record_trial(session, context, proposed.problem, fixture::timed_trial(0, fixture::tile(32), 10));
+      if (strategy == "random") return session;  // cut short
+      store.record_winner(context, proposed.problem, fixture::some_winner(session, fixture::tile(32), 10));
+      store.finish_session(session, 1);
+      return session;
+    };
+    add(64, "retime", "");
+    search = add(128, "random", "");
+    add(128, "finalists", search);
+  }
+  const auto json = run_json({"report", book().string(), "--json"});
+  ASSERT_EQ(json["items"].size(), 2u);
+  EXPECT_EQ(json["items"][0]["session_kind"], "retime");
+  EXPECT_EQ(json["items"][1]["session_kind"], "finalists");
+  const std::string retimed = json["items"][0]["reproduction"]["command"], finalists = json["items"][1]["reproduction"]["command"];
+  EXPECT_TRUE(has(retimed, " --retime ")) << retimed;
+  EXPECT_FALSE(has(retimed, "--strategy")) << "there is no strategy of that name: " << retimed;
+  EXPECT_TRUE(has(finalists, "--strategy random --budget 60")) << "of the search that was cut: " << finalists;
+  const ProgramResult terminal = report({}), page = report({"--html", "-"}), markdown = report({"--markdown", "-"});
+  for (const ProgramResult* result : {&terminal, &page, &markdown}) {
+    EXPECT_TRUE(has(result->out, "re-timed the standing winner; no search")) << result->out;
+    EXPECT_TRUE(has(result->out, "timed the finalists of a search that was cut short")) << result->out;
+  }
+}
+
 TEST_F(ReportVerb, FiltersChooseSessions) {
   make_book();
   EXPECT_EQ(run_json({"report", book().string() + "#date=2026-11-23", "--json"})["side"]["session_count"], 3);
@@ -371,6 +429,35 @@ TEST_F(ReportVerb, TheBookIsOnlyRead) {
   EXPECT_EQ(json["trial_count"], 0);
   EXPECT_EQ(json["side"]["published"], true);
   EXPECT_TRUE(has(json["notes"].dump(), "a published book holds winners only"));
+}
+
+// A copy of a book in which one shape was tuned again.
+TEST_F(ReportVerb, CompareSaysWhatStandsOnBothSides) {
+  make_book();
+  const std::filesystem::path copy = folder() / "copy.db";
+  ASSERT_EQ(run({"merge", book().string(), "--book", copy.string()}).exit_code, 0);
+  ended_.clear();
+  {
+    Store store(copy);
+    add_session(store, 64, "2026-11-28", 64, 9);
+  }
+  fixture::run_sql(copy, fmt::format("UPDATE session SET finished_utc = '2026-11-28T10:00:00.000000Z' WHERE uid = '{}'", ended_.front().first));
+  const Words sides = {"compare", book().string(), copy.string(), "--json"};
+  const auto json = run_json(sides);
+  EXPECT_EQ(json["exit_code"], 0);
+  EXPECT_EQ(json["counts"]["unchanged"], 1);
+  EXPECT_EQ(json["counts"]["inconclusive"], 2);
+  for (const auto& item : json["items"]) {
+    const bool tuned_again = item["problem"]["m"] == 64;
+    EXPECT_EQ(item["same_session"], !tuned_again) << item["problem"];
+    EXPECT_EQ(item["reason"] == "the same session on both sides", !tuned_again) << item["reason"];
+    EXPECT_EQ(item["change"].is_null(), !tuned_again);
+  }
+  EXPECT_TRUE(has(json["notes"].dump(), "2 of 3 items have the same session on both sides")) << json["notes"];
+  Words strict = sides;
+  strict.insert(strict.end(), {"--fail-on", "inconclusive"});
+  EXPECT_EQ(run(strict).exit_code, 3);
+  EXPECT_EQ(run({"compare", book().string(), book().string()}).exit_code, 2);
 }
 
 TEST_F(ReportVerb, CompareFindsTheRegression) {

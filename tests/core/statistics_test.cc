@@ -43,6 +43,19 @@ TEST(Statistics, MedianIntervalHasTheRanksOfTheTables) {
   }
 }
 
+TEST(Statistics, MedianIntervalCoverageFollowsFromTheCount) {
+  EXPECT_EQ(median_interval_coverage(0), 0);
+  EXPECT_EQ(median_interval_coverage(1), 0);
+  EXPECT_NEAR(median_interval_coverage(3), 0.75, 1e-15);
+  EXPECT_NEAR(median_interval_coverage(5), 0.9375, 1e-15);
+  EXPECT_NEAR(median_interval_coverage(10), 1 - 2 * 11.0 / 1024, 1e-15);
+  for (int count = 1; count < 300; ++count) {
+    const double coverage = median_interval_coverage(static_cast<std::size_t>(count));
+    EXPECT_EQ(coverage, median_interval(one_to(count)).coverage) << count;
+    EXPECT_EQ(coverage >= 0.95, count >= 6) << count;
+  }
+}
+
 TEST(Statistics, MedianIntervalOfAVeryLargeSample) {
   // 2^-n underflows here; the normal approximation gives n/2 - 1.96 * sqrt(n)/2 = 4902.
   const Interval interval = median_interval(one_to(10000));

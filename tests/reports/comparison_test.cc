@@ -36,7 +36,8 @@ Item item(std::int64_t n, const std::vector<double>& process_medians_us, std::in
   Item item;
   item.key = {.kernel = "copy", .problem = problem(n), .device = "H200", .device_key = "{H200}", .device_kind = "cuda", .method = "cold/2",
               .objective = "time"};
-  item.session_id = "s" + std::to_string(n);
+  static int sessions = 0;
+  item.session_id = "s" + std::to_string(++sessions);  // no two sides are of one session
   item.kernel_hash = "k1";
   item.environment = {{"GPU", "H200"}, {"driver", "580.1"}, {"toolkit", "nvrtc 13.0"}, {"clocks", "not locked"}, {"application sm clock mhz", "1980.0"},
                       {"host", "a"}};
@@ -109,7 +110,7 @@ TEST(Comparison, ExitCodes) {
     settings.fail_on = fail_on;
     return compare(base, candidate, settings).exit_code;
   };
-  const Report same = base, faster = report({item(1, ten(90)), item(2, ten(50))}), slower = report({item(1, ten(100)), item(2, ten(60))}),
+  const Report same = report({item(1, ten(100)), item(2, ten(50))}), faster = report({item(1, ten(90)), item(2, ten(50))}), slower = report({item(1, ten(100)), item(2, ten(60))}),
                doubtful = report({item(1, ten(100)), item(2, {50})}), fewer = report({item(1, ten(100))}),
                lost = report({item(1, ten(100)), item(2, {})}), none = report({});
   for (const FailOn fail_on : {FailOn::never, FailOn::regression, FailOn::inconclusive}) {
@@ -257,6 +258,26 @@ TEST(Comparison, PairsOneDeviceWithAnotherOnlyIfThatIsClear) {
   EXPECT_TRUE(pair_items(report({item(1, ten(100))}), report({warm, energy})).empty()) << "times of different methods are never compared";
 }
 
+// Sixty kernels that changed are not sixty lines of a message.
+TEST(Comparison, ManyDifferencesOfOneLabelAreCounted) {
+  std::vector<Item> base, candidate;
+  for (int n = 1; n <= 60; ++n) {
+    base.push_back(item(n, ten(100)));
+    candidate.push_back(item(n, ten(100)));
+    candidate.back().kernel_hash = "new" + std::to_string(n);
+    candidate.back().environment[1].value = "581";
+  }
+  const Comparison comparison = compare(report(base), report(candidate), {});
+  EXPECT_EQ(comparison.differences.size(), 61u) << "JSON has them all";
+  const std::vector<ShownDifference> shown = shown_differences(comparison);
+  ASSERT_EQ(shown.size(), 4u);
+  EXPECT_EQ(shown[0].difference->label, "driver");
+  EXPECT_EQ(shown[3].difference->label, "kernel copy");
+  EXPECT_EQ(shown[3].more, 57u);
+  EXPECT_NE(gate_refusal(comparison).find("kernel copy: k1 -> new3 and 57 more"), std::string::npos) << gate_refusal(comparison);
+  EXPECT_NE(to_text(comparison, false).find("differs: kernel copy: 57 more"), std::string::npos);
+}
+
 std::vector<TrendPoint> nights_of(const std::vector<double>& medians) {
   std::vector<TrendPoint> nights;
   for (std::size_t i = 0; i < medians.size(); ++i) {
@@ -379,12 +400,70 @@ TEST(Comparison, RemeasuredTimesDecide) {
   EXPECT_EQ(compared.verdict, Verdict::unchanged);
   EXPECT_NEAR(compared.base_time->median_us, 80, 0.1);
   EXPECT_LT(compared.base_time->low_us, compared.base_time->high_us);
+  EXPECT_NEAR(compared.base_time->coverage.value_or(0), 1 - 2 * 11.0 / 1024, 1e-12) << "of ten processes";
   EXPECT_FALSE(comparison.gate_refused) << "both were timed under one driver";
   EXPECT_FALSE(comparison.differences[0].matters);
   EXPECT_EQ(comparison.exit_code, 0);
   // The kernel is not the same for being timed at the same time.
   candidate.kernel_hash = "k2";
   EXPECT_TRUE(compare(report({base}), report({candidate}), {}, again).gate_refused);
+}
+
+// One session on both sides proves nothing about it: no verdict, no evidence for the others, and no pass of a gate that saw nothing else.
+TEST(Comparison, TheSameSessionOnBothSidesIsInconclusive) {
+  const Item kept = item(1, ten(100)), also_kept = item(3, ten(10));
+  const Report base = report({kept, item(2, ten(50)), also_kept}), candidate = report({kept, item(2, ten(50)), also_kept});
+  const Comparison comparison = compare(base, candidate, {});
+  const ComparedItem& compared = of_shape(comparison, 1);
+  EXPECT_TRUE(compared.same_session);
+  EXPECT_EQ(compared.verdict, Verdict::inconclusive);
+  EXPECT_EQ(compared.reason, "the same session on both sides");
+  EXPECT_FALSE(compared.change || compared.p || compared.holm_p);
+  EXPECT_TRUE(compared.base_time && compared.candidate_time);
+  const ComparedItem& judged = of_shape(comparison, 2);
+  EXPECT_FALSE(judged.same_session);
+  EXPECT_EQ(judged.verdict, Verdict::unchanged);
+  EXPECT_EQ(judged.holm_p, judged.p) << "only one item was tested";
+  EXPECT_EQ(comparison.verdict_line.find("1 unchanged, 2 inconclusive"), 0u) << comparison.verdict_line;
+  ASSERT_FALSE(comparison.notes.empty());
+  EXPECT_NE(comparison.notes[0].find("2 of 3 items have the same session on both sides"), std::string::npos) << comparison.notes[0];
+  EXPECT_EQ(comparison.exit_code, 0);
+  EXPECT_NE(to_text(comparison, false).find("inconclusive: copy n=1: the same session on both sides"), std::string::npos);
+  ComparisonSettings strict;
+  strict.fail_on = FailOn::inconclusive;
+  EXPECT_EQ(compare(base, candidate, strict).exit_code, 3);
+  for (const FailOn fail_on : {FailOn::regression, FailOn::inconclusive}) {
+    strict.fail_on = fail_on;
+    const Comparison nothing = compare(report({kept, also_kept}), report({kept, also_kept}), strict);
+    EXPECT_EQ(nothing.exit_code, 2) << "all items are the same session";
+    EXPECT_NE(gate_refusal(nothing).find("nothing could be compared"), std::string::npos);
+  }
+}
+
+TEST(Comparison, EnergiesAreShownAndTimesDecide) {
+  const auto of_energy = [](std::int64_t n, double time_us, std::optional<double> joules) {
+    Item energy = item(n, ten(time_us));
+    energy.key.objective = "energy";
+    energy.winner->energy_j = joules;
+    return energy;
+  };
+  const Comparison comparison = compare(report({of_energy(1, 100, 0.02), of_energy(2, 100, 0.02)}), report({of_energy(1, 110, 0.018), of_energy(2, 100, std::nullopt)}), {});
+  const ComparedItem& both = of_shape(comparison, 1);
+  EXPECT_EQ(both.base_energy_j, 0.02);
+  EXPECT_EQ(both.candidate_energy_j, 0.018);
+  ASSERT_TRUE(both.energy_change);
+  EXPECT_NEAR(*both.energy_change, -0.1, 1e-12);
+  EXPECT_EQ(both.verdict, Verdict::regression);
+  EXPECT_NE(both.reason.find("; judged by time: of energy the books hold one value a winner, 20 mJ -> 18 mJ (-10.0 %)"), std::string::npos) << both.reason;
+  const ComparedItem& one = of_shape(comparison, 2);
+  EXPECT_FALSE(one.energy_change);
+  EXPECT_NE(one.reason.find("judged by time: the books do not hold the energy of both winners"), std::string::npos) << one.reason;
+  EXPECT_NE(comparison.notes.back().find("2 of 2 items were tuned for the least energy and are judged by time"), std::string::npos) << comparison.notes.back();
+  EXPECT_NE(to_text(comparison, false).find("20 mJ -> 18 mJ (-10.0 %)"), std::string::npos);
+  // Times stay alone where nobody asked for energy.
+  const Comparison times = compare(report({item(1, ten(100))}), report({item(1, ten(100))}), {});
+  EXPECT_EQ(times.items[0].reason.find("judged by"), std::string::npos);
+  EXPECT_EQ(to_text(times, false).find("energy"), std::string::npos);
 }
 
 TEST(Comparison, BadNumbersOfABookAreNoVerdict) {

@@ -111,6 +111,40 @@ TEST(HtmlReport, ShowsTheNumbersOfAnItem) {
   expect_order(text, {"1, winner", "data-v=\"2960\">2.960", ">[2.951, 2.969]", ">46,430", ">90 %", ">109 %", ">168", ">66,560", ">12"});
 }
 
+TEST(HtmlReport, IntervalsClaimNoMoreThanTheyCover) {
+  Report report = sample_report({.shapes = 2, .nights = 3, .trials = 10});
+  EXPECT_TRUE(contains(html(report), "<th scope=\"col\" class=\"n\">95 % interval</th>"));
+  EXPECT_FALSE(contains(html(report), "order statistics"));
+  for (Item& item : report.items) {
+    item.winner->time->coverage = 0.75;
+    for (ConfigurationRow& row : item.top) row.time->coverage = row.finalist ? 0.75 : 0.96;
+    for (TrendPoint& point : item.trend) point.time.coverage = 0.9375;
+  }
+  const std::string text = html(report);
+  EXPECT_TRUE(contains(text, "<th scope=\"col\" class=\"n\">75 % interval</th>"));   // of the overview
+  EXPECT_TRUE(contains(text, "<th scope=\"col\" class=\"n\">94 % interval</th>"));   // of the nights
+  EXPECT_TRUE(contains(text, "] <small class=\"muted\">75 %</small>"));                // of the configurations, where they differ
+  EXPECT_TRUE(contains(text, "] <small class=\"muted\">95 %</small>"));
+  EXPECT_TRUE(contains(text, "of three processes the interval covers the true median with 75 %"));
+  EXPECT_FALSE(contains(text, "95 % interval"));
+  report.items[0].winner->time->coverage = 0;
+  EXPECT_TRUE(contains(html(report), ">one value"));
+}
+
+TEST(HtmlReport, SaysWhatASessionWithoutASearchDid) {
+  Report report = sample_report({.shapes = 2, .trials = 10});
+  EXPECT_FALSE(contains(html(report), "re-timed"));
+  EXPECT_EQ(count(html(report), "<h4>Best so far vs evaluations</h4>"), 2u);
+  report.items[1].strategy = "retime";
+  report.side.sessions[1].strategy = "retime";
+  const std::string text = html(report);
+  EXPECT_TRUE(contains(text, "<small class=\"muted\">re-timed</small>"));
+  EXPECT_TRUE(contains(text, "; <b>re-timed the standing winner; no search</b>"));
+  EXPECT_TRUE(contains(text, "retime</bdi> <small class=\"muted\">re-timed the standing winner; no search</small>"));
+  EXPECT_EQ(count(text, "<h4>Best so far vs evaluations</h4>"), 1u);
+  EXPECT_EQ(count(text, "<h4>Effect of each parameter</h4>"), 1u);
+}
+
 TEST(HtmlReport, PictureAndTableBehindItAgree) {
   const Report report = sample_report({.shapes = 1, .nights = 12, .trials = 100});
   const std::string text = html(report);
@@ -137,6 +171,15 @@ TEST(HtmlReport, TellsTimesOfOtherDevicesApart) {
   EXPECT_FALSE(contains(html(report), "predict nothing for a GPU"));
   report.items[1].key.device_kind = "cpu";
   EXPECT_TRUE(contains(html(report), "predict nothing for a GPU"));
+}
+
+TEST(HtmlReport, AMapOfTimesOfOneDeviceIsLeftOut) {
+  Report report = sample_report({.shapes = 3, .devices = 2, .trials = 10});
+  EXPECT_TRUE(contains(html(report), "shape \u00d7 device"));
+  for (Item& item : report.items) item.winner->rates = {};
+  EXPECT_TRUE(contains(html(report), "Best time, shape \u00d7 device"));
+  report.items.resize(3);
+  EXPECT_FALSE(contains(html(report), "shape \u00d7 device"));
 }
 
 TEST(HtmlReport, MarksWhatWasNeverTuned) {
@@ -195,6 +238,31 @@ TEST(HtmlComparison, SaysThingsInOrder) {
   EXPECT_EQ(count(text, "\u25bc"), count(text, "<span aria-hidden=\"true\">\u25bc </span>improvement"));
   // The forest plot has a row and a band for every item.
   EXPECT_EQ(count(text, "<td class=\"plot\"><svg aria-hidden=\"true\"><rect class=\"band\""), 7u);
+}
+
+TEST(HtmlComparison, SaysWhatIntervalsOfEachSideCover) {
+  Comparison comparison = sample_comparison({.shapes = 1, .trials = 10});
+  comparison.items[0].base_time->coverage = 0.75;
+  comparison.items[0].candidate_time->coverage = 0.75;
+  const std::string text = html(comparison);
+  const std::size_t sides = text.find("Both sides of");
+  const std::string table = text.substr(sides, text.find("</table>", sides) - sides);
+  EXPECT_TRUE(contains(table, "75 % interval"));
+  EXPECT_FALSE(contains(table, "95 % interval"));
+  EXPECT_TRUE(contains(text, "95 % interval"));  // of the change
+}
+
+TEST(HtmlComparison, ShowsEnergiesAndTheSameSession) {
+  Comparison comparison = sample_comparison({.shapes = 2, .trials = 10});
+  EXPECT_FALSE(contains(html(comparison), "mJ"));
+  ComparedItem& item = comparison.items[0];
+  item.base_energy_j = 0.02;
+  item.candidate_energy_j = 0.018;
+  item.energy_change = -0.1;
+  comparison.items[1].same_session = true;
+  const std::string text = html(comparison);
+  EXPECT_GE(count(text, "20.00 mJ \u2192 18.00 mJ, \u221210.0 %"), 3u);  // regressions, changes, the item
+  EXPECT_TRUE(contains(text, "the same session on both sides"));
 }
 
 TEST(HtmlComparison, SaysWhyAGateIsRefused) {

@@ -17,6 +17,8 @@ import chromium
 
 MOST_BYTES = 2_000_000
 WIDTHS = (1280, 390)
+LONGEST_TITLE = 600  # characters; longer ones are shown by opening alone
+PAPER = 964  # pixels between the margins of a letter sheet in landscape, which page.css asks for
 CHECKS = (pathlib.Path(__file__).parent / "page_check.js").read_text()
 
 
@@ -46,6 +48,28 @@ def fits(browser):
             got = browser.evaluate("document.documentElement.scrollWidth")
             if got > width:
                 wrong.append(f"{got} pixels wide in a window of {width}, details open: {opened}")
+    browser.size(WIDTHS[0])
+    browser.evaluate("document.querySelectorAll('details').forEach(details => details.open = false)")
+    return wrong
+
+
+def winners(browser):
+    """In a wide window no column of winners lies beyond the edge of its table's region; a table that goes on is shaded there; what is cut is
+    there in full for the pointer and on opening."""
+    wrong = []
+    browser.evaluate("document.querySelectorAll('details').forEach(details => details.open = details.matches('.shape'))")
+    beyond = browser.evaluate("[...document.querySelectorAll('th.winner')].map(head => head.getBoundingClientRect().right"
+                              " - head.closest('.scroll').getBoundingClientRect().right).filter(pixels => pixels > 1)")
+    if beyond:
+        wrong.append(f"columns of winners end {beyond} pixels beyond the edge")
+    browser.size(WIDTHS[1])
+    plain = browser.evaluate("[...document.querySelectorAll('.scroll')].filter(region => region.scrollWidth > region.clientWidth"
+                             " && !getComputedStyle(region).backgroundAttachment.includes('local')).length")
+    if plain:
+        wrong.append(f"{plain} tables go on beyond the edge without a hint")
+    cut = browser.evaluate("[...document.querySelectorAll('td.winner summary')].map(summary => [summary.title, summary.nextElementSibling.textContent.trim()])")
+    wrong += [f"a cut winner has the title {title!r:.80}" for title, whole in cut
+              if title.replace(" ", "") != whole.replace(" ", "") and len(whole) <= LONGEST_TITLE]
     browser.size(WIDTHS[0])
     browser.evaluate("document.querySelectorAll('details').forEach(details => details.open = false)")
     return wrong
@@ -167,6 +191,14 @@ def media(browser):
         wrong.append(f"light and print are not on white: {backgrounds}")
     if backgrounds["dark"] == backgrounds["light"]:
         wrong.append("dark is as light")
+    browser.size(PAPER)
+    cut = browser.evaluate("[...document.querySelectorAll('.scroll')].filter(region => region.scrollWidth > region.clientWidth + 1)"
+                           ".map(region => `${region.getAttribute('aria-label').slice(0, 60)}: ${region.scrollWidth} of ${region.clientWidth}`)")
+    wrong += [f"print: a table is cut at the paper's edge, {text}" for text in cut]
+    letters = browser.evaluate("[...document.querySelectorAll('th.text, th.broad, th.winner')].filter(head => head.clientWidth < 60).length")
+    if letters:
+        wrong.append(f"print: {letters} columns of text are a few letters wide")
+    browser.size(WIDTHS[0])
     browser.evaluate("document.querySelectorAll('details').forEach(details => details.open = false)")
     browser.media("print")
     hidden = browser.evaluate("[...document.querySelectorAll('.find, nav, #tip')].filter(node => node.checkVisibility()).length")
@@ -222,7 +254,7 @@ def check(browser, path, quick=False):
     browser.evaluate(CHECKS + "; globalThis.pageCheck = pageCheck; 1")
     yield from browser.evaluate("pageCheck.structure()")
     yield from browser.evaluate("pageCheck.harmless()")
-    for step in (quiet, fits, hovering, sorting, filtering) + (() if quick else (media, semantics)) + (quiet,):
+    for step in (quiet, fits, winners, hovering, sorting, filtering) + (() if quick else (media, semantics)) + (quiet,):
         yield from (f"{step.__name__}: {text}" for text in step(browser))
     yield from without_script(browser, path)
 
@@ -250,6 +282,9 @@ FAULTS = (
     (lambda page: page.replace("</main>", '<p onclick="x()">text</p></main>'), "onclick"),
     (lambda page: page.replace("</main>", "<p>\u202eturned</p></main>"), "control character"),
     (lambda page: page.replace("</main>", "<table><tr><td class=\"w\">" + "W" * 400 + "</table></main>"), "pixels wide"),
+    (lambda page: page.replace("</main>", '<div class="scroll" tabindex="0" role="region" aria-label="wide"><table><caption>wide</caption><thead><tr><th scope="col">a'
+                               '<th scope="col">b<th scope="col" class="winner">winner</thead><tbody><tr><th scope="row">x<td class="w">' + "W" * 300 +
+                               '<td class="winner">y</tbody></table></div></main>'), "beyond the edge"),
     (lambda page: page.replace(' scope="col"', "", 1), "column heads"),
     (lambda page: page.replace("<caption", "<x-caption", 1), "without caption"),
     (lambda page: page.replace("<tr><th scope=\"row\"", "<tr><td", 1), "row without head"),

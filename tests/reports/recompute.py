@@ -202,7 +202,10 @@ def compare(base, candidate, settings):
             "threshold": threshold, "noise": noise, "noise_nights": nights, "gate": max(threshold, noise), "verdict": "inconclusive",
             "kernel_changed": x["kernel_hash"] != y["kernel_hash"], "base_processes": len(x["process_medians_us"]),
             "candidate_processes": len(y["process_medians_us"]), "sides": (x, y)}
-        if x["wins"] and y["wins"]:
+        if x["wins"] and y["wins"] and x["uid"] == y["uid"]:
+            item["same_session"] = True  # nothing is tested
+            item["same_configuration"] = True
+        elif x["wins"] and y["wins"]:
             item["welch"] = welch(x["process_medians_us"], y["process_medians_us"])
             item["same_configuration"] = x["record"]["configuration"] == y["record"]["configuration"]
         elif x["wins"]:
@@ -253,7 +256,7 @@ def exit_code(expected, settings, refused):
         return 3
     if settings["fail_on"] == "inconclusive" and ("inconclusive" in verdicts or "only in base" in verdicts):
         return 3
-    compared = any(is_time(t) for item in expected.values() if "sides" in item and all(s["wins"] for s in item["sides"])
+    compared = any(is_time(t) for item in expected.values() if "sides" in item and all(s["wins"] for s in item["sides"]) and "same_session" not in item
                    for t in item["sides"][0]["process_medians_us"])
     return 0 if compared else 2
 
@@ -288,6 +291,11 @@ def check(base_text, candidate_text, given):
         last = VERDICTS.index(item["verdict"])
         if "sides" not in wanted:
             continue
+        same(f"{name} same_session", item["same_session"], wanted.get("same_session", False))
+        energies = [session["record"]["energy_j"] if session["wins"] else None for session in wanted["sides"]]
+        same(f"{name} energies", [item["base_energy_j"], item["candidate_energy_j"]], energies)
+        known = all(energies) and "same_session" not in wanted
+        same(f"{name} energy_change", item["energy_change"], energies[1] / energies[0] - 1 if known else None)
         for field in ("threshold", "noise", "noise_nights", "gate", "kernel_changed", "base_processes", "candidate_processes"):
             same(f"{name} {field}", item[field], wanted[field])
         for side, session in zip(("base", "candidate"), wanted["sides"]):

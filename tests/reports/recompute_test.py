@@ -49,7 +49,7 @@ class Writer:
         return found[0] if found else self.row(table, **columns)
 
     def session(self, date, n, configuration, times, *, kernel="copy", kernel_hash="k1", device="NVIDIA H200", method="cold/2",
-                toolchain="nvrtc 13.0.88; driver 580.1 (CUDA 13.0)", finished=True, objective="time"):
+                toolchain="nvrtc 13.0.88; driver 580.1 (CUDA 13.0)", finished=True, objective="time", energy=None, uid=None):
         """One finished session whose winner took `times` in its processes; without times it has no winner."""
         identity = {"kind": "cuda", "name": device, "compute_capability": 90, "instruction_set": "", "sm_count": 132, "memory_gib": 140, "host_compiler": ""}
         kernel_id = self.row_once("kernel", ["name", "hash"], name=kernel, hash=kernel_hash, spec=json.dumps(SPEC))
@@ -61,7 +61,7 @@ class Writer:
         text = canonical(configuration)
         configuration_id = self.row_once("configuration", ["hash"], hash=hash_of(text), json=text)
         self.sessions += 1
-        uid = hashlib.md5(f"{id(self)} {self.sessions} {date} {n} {kernel}".encode()).hexdigest()
+        uid = uid or hashlib.md5(f"{id(self)} {self.sessions} {date} {n} {kernel}".encode()).hexdigest()
         finish = f"{date}T03:{self.sessions // 60 % 60:02d}:{self.sessions % 60:02d}.000000Z"
         session = self.row("session", uid=uid, identity_hash=hash_of(uid), identity_json=json.dumps({"objective": objective}), kernel_id=kernel_id,
                            device_id=device_id, problem_id=problem_id, environment_id=environment_id, toolchain=toolchain, method=method,
@@ -74,10 +74,10 @@ class Writer:
                          recorded_utc=f"{date}T02:00:00.000000Z")
         if times:
             winner = self.row("winner", session_id=session, trial_id=trial, configuration_id=configuration_id, objective=objective, median_us=median,
-                              ci_low_us=min(times), ci_high_us=max(times), recorded_utc=finish)
+                              ci_low_us=min(times), ci_high_us=max(times), energy_j=energy, recorded_utc=finish)
             self.row("finalist", winner_id=winner, place=0, configuration_id=configuration_id,
                      process_medians_us=struct.pack(f"<{len(times)}d", *times), median_us=median, ci_low_us=min(times), ci_high_us=max(times),
-                     in_tie_set=1)
+                     in_tie_set=1, energy_j=energy)
 
     def close(self):
         self.db.commit()
@@ -116,6 +116,10 @@ def make_books(rng, folder, options):
     candidate.session("2026-11-21", 105, configuration(), ten[:8] + [-1.0])
     base.session("2026-11-20", 106, configuration(), ten, objective="energy")
     candidate.session("2026-11-21", 106, configuration(), ten, objective="time")
+    base.session("2026-11-20", 107, configuration(), ten, objective="energy", energy=0.25)
+    candidate.session("2026-11-21", 107, configuration(), [1.1 * time for time in ten], objective="energy", energy=0.2)
+    for book in (base, candidate):  # one session, in a book and in its copy
+        book.session("2026-11-20", 108, configuration(), ten, uid=hashlib.md5(b"kept").hexdigest())
     candidate.session("2026-11-22", 101, configuration(), ten, finished=False)
     base.close()
     candidate.close()

@@ -57,7 +57,7 @@ double slowdown(const Configuration& configuration, Random& random) {
   return factor * std::exp(0.12 * random.uniform());
 }
 
-TimeEstimate estimate(double us, double share = 0.003) { return {us, us * (1 - share), us * (1 + share)}; }
+TimeEstimate estimate(double us, double share = 0.003) { return {us, us * (1 - share), us * (1 + share), 0.98}; }
 
 Rates rates_of(double us, double flops, double peak, std::optional<double> baseline_us) {
   Rates rates;
@@ -139,6 +139,7 @@ Item sample_item(std::size_t shape, std::size_t device, const SampleSize& size, 
   Item item;
   item.key = {"matmul", problem_of(shape), std::string(kDevices[device]), fmt::format("{{\"name\":\"{}\"}}", kDevices[device]), "cuda", "cold/2", "time"};
   item.session_id = fmt::format("{:016x}{:016x}", random.next(), random.next());
+  item.strategy = "auto";
   item.kernel_hash = fmt::format("{:016x}", seed * 0x9e3779b97f4a7c15);
   item.date = "2026-11-29";
   item.environment = {{"GPU", item.key.device}, {"driver", "580.95"}, {"toolkit", "NVRTC 13.0"}, {"clocks", "not locked"}};

@@ -179,6 +179,75 @@ TEST(Text, Words) {
   EXPECT_EQ(plain::rate_text(item, rates), "12.5 GB/s");
 }
 
+// A report of one item whose winner's interval covers so much.
+Report report_of_coverage(const std::vector<std::optional<double>>& coverages) {
+  Report report;
+  for (const std::optional<double>& coverage : coverages) {
+    Item item;
+    item.key.kernel = "copy";
+    item.key.problem.set("n", static_cast<std::int64_t>(report.items.size()));
+    item.winner.emplace();
+    item.winner->time = TimeEstimate{10, 9, 11, coverage};
+    report.items.push_back(item);
+  }
+  return report;
+}
+
+TEST(Intervals, SayWhatTheyCover) {
+  EXPECT_EQ(interval_name(0.978515625), "95 % interval");
+  EXPECT_EQ(interval_name(0.9375), "94 % interval");
+  EXPECT_EQ(interval_name(0.75), "75 % interval");
+  EXPECT_EQ(interval_name(0.5), "50 % interval");
+  EXPECT_EQ(interval_name(0.0), "one value, no interval");
+  EXPECT_EQ(interval_name(std::nullopt), "interval of unknown coverage");
+  for (const auto& written : {to_text(report_of_coverage({0.75, 0.75}), false), to_markdown(report_of_coverage({0.75, 0.75}))}) {
+    EXPECT_TRUE(has(written, "winner (75 % interval)")) << written;
+    EXPECT_TRUE(has(written, "10.00 us (9.00 us to 11.00 us)")) << written;
+    EXPECT_FALSE(has(written, "winner (95 %")) << written;
+  }
+  for (const auto& written : {to_text(report_of_coverage({0.75, 0.97, std::nullopt, 0.0}), false), to_markdown(report_of_coverage({0.75, 0.97, std::nullopt, 0.0}))}) {
+    EXPECT_TRUE(has(written, "winner (interval)")) << written;
+    EXPECT_TRUE(has(written, "(75 %: 9.00 us to 11.00 us)")) << written;
+    EXPECT_TRUE(has(written, "(95 %: 9.00 us to 11.00 us)")) << written;
+    EXPECT_TRUE(has(written, "(coverage not known: 9.00 us to 11.00 us)")) << written;
+    EXPECT_TRUE(has(written, "us (one value)")) << written;
+  }
+  const auto json = to_json(report_of_coverage({0.75, std::nullopt}));
+  EXPECT_EQ(json["items"][0]["winner"]["time"]["ci_coverage"], 0.75);
+  EXPECT_EQ(json["items"][1]["winner"]["time"]["ci_coverage"], nullptr);
+}
+
+TEST(Sessions, ThatSearchedNothingSaySo) {
+  Report report = report_of_coverage({0.97, 0.97, 0.97});
+  report.items[0].strategy = "random";
+  report.items[1].strategy = "retime";
+  report.items[2].strategy = "finalists";
+  for (Item& item : report.items) item.trial_count = 2;
+  for (const auto& written : {to_text(report, false), to_markdown(report)}) {
+    EXPECT_TRUE(has(written, "2 (re-timed)")) << written;
+    EXPECT_TRUE(has(written, "2 (finalists)")) << written;
+    EXPECT_TRUE(has(written, "re-timed: the session re-timed the standing winner; no search")) << written;
+    EXPECT_TRUE(has(written, "finalists: the session timed the finalists of a search that was cut short; no search of its own")) << written;
+  }
+  const auto json = to_json(report);
+  EXPECT_EQ(json["items"][0]["session_kind"], "search");
+  EXPECT_EQ(json["items"][1]["session_kind"], "retime");
+  EXPECT_EQ(json["items"][2]["session_kind"], "finalists");
+  report.items.resize(1);
+  EXPECT_FALSE(has(to_text(report, false), "re-timed"));
+}
+
+TEST(Text, Energies) {
+  EXPECT_EQ(plain::energy_text(1.234), "1.23 J");
+  EXPECT_EQ(plain::energy_text(0.01234), "12.3 mJ");
+  EXPECT_EQ(plain::energy_text(1.2e-5), "12 uJ");
+  EXPECT_EQ(plain::energy_text(std::nullopt), "-");
+  EXPECT_EQ(plain::energy_text(std::numeric_limits<double>::quiet_NaN()), "-");
+  Report report = report_of_coverage({0.97, 0.97});
+  report.items[1].winner->energy_j = 0.01234;
+  for (const auto& written : {to_text(report, false), to_markdown(report)}) EXPECT_TRUE(has(written, "12.3 mJ")) << written;
+}
+
 TEST(Json, IsOneLineOfValidJsonWhateverTheTexts) {
   for (const std::string& line : {json_line(to_json(hostile_report())), json_line(to_json(hostile_comparison()))}) {
     EXPECT_EQ(line.find('\n'), line.size() - 1);

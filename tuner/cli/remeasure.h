@@ -28,7 +28,7 @@ struct Remeasured {
 };
 
 // Times the winners of all pairs of items again on the device at hand, both of a pair in the same fresh processes, after proving them
-// right; neither book is written. Left out, with a note, are items of other devices or of recordings, and those whose kernel has
+// right; neither book is written. A session that stands on both sides is left out. Left out, with a note, are items of other devices or of recordings, and those whose kernel has
 // changed since (unless `settings` allow a different kernel: then the source at hand is timed for both). Throws InputError if a pair could
 // be timed again, but none was.
 Remeasured remeasure_winners(const reports::Report& base, const reports::Report& candidate, const reports::ComparisonSettings& settings,

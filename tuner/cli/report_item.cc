@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "core/error.h"
+#include "core/statistics.h"
 #include "core/utf8.h"
 #include "db/encoding.h"
 #include "session/finalists.h"
@@ -21,15 +22,19 @@ namespace {
 
 bool is_time(double us) { return std::isfinite(us) && us > 0; }
 
-// Nothing if the book is damaged there: 0, less or infinite. An end of the interval that is no time is not known.
-std::optional<reports::TimeEstimate> estimate(double median_us, double low_us, double high_us) {
+// Of the median of so many `values`; 0: it is not known how many. Nothing if the book is damaged there: 0, less or infinite. An end of the
+// interval that is no time is not known, and then it covers nothing that could be said.
+std::optional<reports::TimeEstimate> estimate(double median_us, double low_us, double high_us, std::size_t values) {
   if (!is_time(median_us)) return std::nullopt;
-  return reports::TimeEstimate{median_us, is_time(low_us) ? low_us : median_us, is_time(high_us) ? high_us : median_us};
+  reports::TimeEstimate time{median_us, is_time(low_us) ? low_us : median_us, is_time(high_us) ? high_us : median_us};
+  if (values > 0 && is_time(low_us) && is_time(high_us)) time.coverage = median_interval_coverage(values);
+  return time;
 }
 
-std::optional<reports::TimeEstimate> estimate(const TrialRecord& trial) {
+std::optional<reports::TimeEstimate> estimate(const TrialRecord& trial, std::int64_t samples) {
   if (!has_time(trial.outcome) || !trial.median_us) return std::nullopt;
-  return estimate(*trial.median_us, trial.ci_low_us.value_or(*trial.median_us), trial.ci_high_us.value_or(*trial.median_us));
+  return estimate(*trial.median_us, trial.ci_low_us.value_or(*trial.median_us), trial.ci_high_us.value_or(*trial.median_us),
+                  static_cast<std::size_t>(samples));
 }
 
 // "driver: 580.1 -> 580.2" for each label that differs.
@@ -163,7 +168,8 @@ void ItemReader::add_baseline(reports::Item& item, const HistorySession& session
   baseline.message = reports::shown_message(record->message, limits_.message_bytes);
   baseline.process_medians_us = record->process_medians_us;
   if (record->median_us) {
-    baseline.time = estimate(*record->median_us, record->ci_low_us.value_or(*record->median_us), record->ci_high_us.value_or(*record->median_us));
+    baseline.time = estimate(*record->median_us, record->ci_low_us.value_or(*record->median_us), record->ci_high_us.value_or(*record->median_us),
+                             record->process_medians_us.size());
   }
   if (winner) {
     if (const auto ratio = baseline_ratio(*record, winner->record)) {
@@ -178,7 +184,7 @@ void ItemReader::add_trial_facts(reports::ConfigurationRow& row, const ScannedTr
   const TrialRecord trial = history_.trial(scanned.row);
   row.origin = scan.origins[scanned.origin];
   row.evaluation = evaluation;
-  row.first_pass = estimate(trial);
+  row.first_pass = estimate(trial, history_.sample_count(scanned.row));
   row.resources = trial.resources;
   row.sm_clock_mhz = trial.conditions.sm_clock_mhz;
   row.verified_problems = trial.verified_problems;
@@ -204,7 +210,7 @@ void ItemReader::add_configurations(reports::Item& item, const HistorySession& s
       row.finalist = true;
       row.in_tie_set = finalist.in_tie_set;
       row.winner = winner->configurations[i] == winner->configuration;
-      row.time = estimate(finalist.median_us, finalist.ci_low_us, finalist.ci_high_us);
+      row.time = estimate(finalist.median_us, finalist.ci_low_us, finalist.ci_high_us, finalist.process_medians_us.size());
       row.process_medians_us = finalist.process_medians_us;
       row.energy_j = finalist.energy_j;
       row.sanitizer = reports::shown_message(finalist.sanitizer, limits_.message_bytes);
@@ -219,7 +225,7 @@ void ItemReader::add_configurations(reports::Item& item, const HistorySession& s
       reports::ConfigurationRow row;
       row.configuration = record.configuration;
       row.winner = true;
-      row.time = estimate(record.median_us, record.ci_low_us, record.ci_high_us);
+      row.time = estimate(record.median_us, record.ci_low_us, record.ci_high_us, 0);
       row.energy_j = record.energy_j;
       facts(row, winner->configuration);
       item.top.insert(item.top.begin(), std::move(row));
@@ -303,7 +309,7 @@ void ItemReader::add_ladder(reports::Item& item, const HistorySession& session, 
                                      configuration_place(scanned_trial->configuration));
     rung.outcome = trial.outcome;
     if (!has_time(trial.outcome)) rung.message = reports::shown_message(trial.message, limits_.message_bytes);
-    rung.time = estimate(trial);
+    rung.time = estimate(trial, history_.sample_count(scanned_trial->row));
     add(std::move(rung));
   }
   if (item.winner && item.winner->time) {
@@ -327,7 +333,8 @@ void ItemReader::add_trend(reports::Item& item, const std::vector<const HistoryS
   std::vector<reports::Labelled> before;
   for (const HistorySession* session : nights) {
     const WinnerRecord winner = history_.winner(session->winner, parameter_order(*session)).record;
-    const auto time = estimate(winner.median_us, winner.ci_low_us, winner.ci_high_us);
+    const std::size_t processes = winner.finalists.empty() ? 0 : winner.finalists.front().process_medians_us.size();
+    const auto time = estimate(winner.median_us, winner.ci_low_us, winner.ci_high_us, processes);
     if (!time) continue;
     reports::TrendPoint point;
     point.date = session_date(*session);
@@ -348,13 +355,26 @@ void ItemReader::add_trend(reports::Item& item, const std::vector<const HistoryS
   }
 }
 
-reports::Reproduction ItemReader::reproduction(const HistorySession& session) {
+const HistorySession& ItemReader::searched(const HistorySession& session) {
+  if (reports::session_kind(session.strategy) != reports::SessionKind::finalists) return session;
+  const History::SessionSettings settings = history_.session_settings(session.row);
+  const auto of = settings.identity.find("finalists_of");
+  if (of == settings.identity.end() || !of->is_string()) return session;
+  const auto search = std::find_if(selection_.all().begin(), selection_.all().end(),
+                                   [&](const HistorySession& other) { return other.id == of->get_ref<const std::string&>(); });
+  return search == selection_.all().end() ? session : *search;
+}
+
+reports::Reproduction ItemReader::reproduction(const HistorySession& shown) {
+  const HistorySession& session = searched(shown);
   const History::SessionSettings settings = history_.session_settings(session.row);
   const nlohmann::json& identity = settings.identity;
   const auto differs = [&](const char* key, const nlohmann::json& usual) { return identity.contains(key) && identity[key] != usual; };
   std::vector<std::string> words = {"tunebook", "tune", selection_.kernel_name(session), "--shape", problem(session).display(), "--device",
-                                    device_option(selection_.device(session), selection_.environment_json(session)), "--strategy",
-                                    session.strategy, "--budget", session.budget, "--seed", std::to_string(session.seed)};
+                                    device_option(selection_.device(session), selection_.environment_json(session))};
+  const reports::SessionKind kind = reports::session_kind(session.strategy);
+  if (kind == reports::SessionKind::search) words.insert(words.end(), {"--strategy", session.strategy, "--budget", session.budget});
+  words.insert(words.end(), {"--seed", std::to_string(session.seed)});
   for (const std::string& where : settings.where) words.insert(words.end(), {"--where", where});
   if (session.method.starts_with("warm")) words.insert(words.end(), {"--cache", "warm"});
   if (const std::size_t at = session.method.find('@'); at != std::string::npos) {
@@ -376,17 +396,17 @@ reports::Reproduction ItemReader::reproduction(const HistorySession& session) {
   if (identity.contains("sanitizer")) words.emplace_back("--sanitize");
   const auto& spec = kernel(session).spec;
   if (spec && !spec->baseline.empty() && !identity.empty() && !identity.contains("baseline")) words.emplace_back("--no-baseline");
-  words.insert(words.end(), {"--remeasure", "--book", side_.book.string()});
+  words.insert(words.end(), {kind == reports::SessionKind::retime ? "--retime" : "--remeasure", "--book", side_.book.string()});
   std::string command;
   for (const std::string& word : words) command += (command.empty() ? "" : " ") + shell_word(word);
 
   reports::Reproduction reproduction;
   reproduction.command = valid_utf8(command);
   reproduction.book = valid_utf8(side_.book.string());
-  reproduction.session_id = session.id;
-  reproduction.kernel_hash = selection_.kernel_hash(session);
-  reproduction.toolchain = session.toolchain;
-  reproduction.seed = session.seed;
+  reproduction.session_id = shown.id;
+  reproduction.kernel_hash = selection_.kernel_hash(shown);
+  reproduction.toolchain = shown.toolchain;
+  reproduction.seed = shown.seed;
   return reproduction;
 }
 
@@ -402,6 +422,7 @@ reports::Item ItemReader::item(const HistorySession& session, const ScannedSessi
   item.key.method = session.method;
   item.key.objective = objective(session);
   item.session_id = session.id;
+  item.strategy = valid_utf8(session.strategy);
   item.kernel_hash = selection_.kernel_hash(session);
   item.date = session_date(session);
   item.finished = !session.finished_utc.empty();

@@ -50,6 +50,8 @@ class ItemReader {
   void add_trial_facts(reports::ConfigurationRow& row, const ScannedTrial& trial, std::int64_t evaluation, const TrialScan& scan);
   void add_ladder(reports::Item& item, const HistorySession& session, const ScannedSession& scanned, const TrialScan& scan);
   void add_trend(reports::Item& item, const std::vector<const HistorySession*>& history);
+  // Itself, or the search whose finalists it timed, if the book has it.
+  const HistorySession& searched(const HistorySession& session);
   reports::Reproduction reproduction(const HistorySession& session);
 
   History& history_;

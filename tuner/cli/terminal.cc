@@ -39,7 +39,7 @@ std::string verified_text(std::int64_t verified_problems, std::int64_t skipped_p
 }
 
 std::string interval_name(std::span<const double> sample) {
-  const double coverage = sample.empty() ? 0 : median_interval(sample).coverage;
+  const double coverage = median_interval_coverage(sample.size());
   return coverage >= 0.95 ? "95 % interval" : fmt::format("{:.0f} % interval", 100 * coverage);
 }
 

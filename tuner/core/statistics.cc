@@ -20,6 +20,28 @@ std::vector<double> sorted_copy(std::span<const double> sample) {
   return sorted;
 }
 
+// Of the order statistic that begins the interval of the median, from 1, and how much the interval covers.
+struct MedianRank {
+  std::size_t rank = 1;
+  double coverage = 0;
+};
+
+MedianRank median_rank(std::size_t size, double confidence) {
+  const auto count = static_cast<double>(size);
+  // The tail P(B(n, 1/2) < r) is summed term by term; a term is kept as its logarithm because 2^-n underflows from n = 1075 on.
+  double log_term = -count * std::log(2.0);  // P(B = 0)
+  double tail = std::exp(log_term);          // P(B < 1)
+  MedianRank found{1, 1 - 2 * tail};
+  while (2 * (found.rank + 1) <= size) {
+    log_term += std::log((count - static_cast<double>(found.rank - 1)) / static_cast<double>(found.rank));
+    tail += std::exp(log_term);
+    if (1 - 2 * tail < confidence) break;
+    found.coverage = 1 - 2 * tail;
+    ++found.rank;
+  }
+  return found;
+}
+
 // Of the logarithms of times.
 struct Moments {
   double mean = 0;
@@ -48,21 +70,11 @@ double median(std::span<const double> sample) { return median_of_sorted(sorted_c
 
 Interval median_interval(std::span<const double> sample, double confidence) {
   const std::vector<double> sorted = sorted_copy(sample);
-  const auto count = static_cast<double>(sorted.size());
-  // The tail P(B(n, 1/2) < r) is summed term by term; a term is kept as its logarithm because 2^-n underflows from n = 1075 on.
-  double log_term = -count * std::log(2.0);  // P(B = 0)
-  double tail = std::exp(log_term);          // P(B < 1)
-  std::size_t rank = 1;
-  double coverage = 1 - 2 * tail;
-  while (2 * (rank + 1) <= sorted.size()) {
-    log_term += std::log((count - static_cast<double>(rank - 1)) / static_cast<double>(rank));
-    tail += std::exp(log_term);
-    if (1 - 2 * tail < confidence) break;
-    coverage = 1 - 2 * tail;
-    ++rank;
-  }
-  return {.low = sorted[rank - 1], .high = sorted[sorted.size() - rank], .coverage = coverage};
+  const MedianRank rank = median_rank(sorted.size(), confidence);
+  return {.low = sorted[rank.rank - 1], .high = sorted[sorted.size() - rank.rank], .coverage = rank.coverage};
 }
+
+double median_interval_coverage(std::size_t count, double confidence) { return count == 0 ? 0 : median_rank(count, confidence).coverage; }
 
 double student_t_quantile(double confidence, double degrees) {
   return boost::math::quantile(boost::math::complement(boost::math::students_t(degrees), (1 - confidence) / 2));

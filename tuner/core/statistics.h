@@ -21,6 +21,10 @@ struct Interval {
 // (David & Nagaraja, Order Statistics, 3rd ed., section 7.1.) Non-empty sample.
 Interval median_interval(std::span<const double> sample, double confidence = 0.95);
 
+// Interval::coverage of median_interval() for a sample of `count` values, which it depends on alone: 0.75 for three, 0.9375 for five;
+// 0 for one, which has no interval, and for none.
+double median_interval_coverage(std::size_t count, double confidence = 0.95);
+
 // Two-sided quantile of Student's t with `degrees` >= 1 degrees of freedom: P(|T| <= result) = confidence.
 double student_t_quantile(double confidence, double degrees);
 
