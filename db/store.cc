@@ -34,7 +34,7 @@ const std::filesystem::path& with_folder(const std::filesystem::path& path) {
   }
   // SQLite takes a file of one byte for an empty one and would write a book over it.
   if (const auto size = std::filesystem::file_size(path, error); !error && size > 0 && size < kLeastBytes) {
-    throw InputError(fmt::format("book {}: this is a file of {} bytes, no Tunebook book; give another path with --book", path.string(), size));
+    throw InputError(fmt::format("book {}: the file is no SQLite database, it has {} bytes; give another path with --book", path.string(), size));
   }
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   std::filesystem::create_directories(folder, error);

@@ -48,7 +48,7 @@ TEST_P(SweepExamples, StandForEightShapesOfEachKernel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Plans, SweepExamples, testing::Values(Example{"one_gpu.json", "cuda:0", 5}, Example{"two_gpus.json", "cuda", 6}),
-                         [](const auto& info) { return std::string(info.param.file).substr(0, 3); });
+                         [](const auto& parameter) { return std::string(parameter.param.file).substr(0, 3); });
 
 // Every plan beside them is one of these.
 TEST(SweepExampleFiles, AreAllTested) {
