@@ -123,7 +123,8 @@ TEST_F(Sweep, ASlowerWinnerIsExitCodeThreeHereAndInCompare) {
     sqlite::Statement(database, "UPDATE finalist SET process_medians_us = ?, median_us = 0.0011, ci_low_us = 0.001, ci_high_us = 0.0012")
         .execute(sqlite::Blob{std::string_view(reinterpret_cast<const char*>(before.data()), before.size() * sizeof(double))});
     database.execute("UPDATE winner SET median_us = 0.0011, ci_low_us = 0.001, ci_high_us = 0.0012");
-    database.execute("UPDATE session SET started_utc = '2026-01-02T00:00:00.000000Z', finished_utc = '2026-01-02T00:00:01.000000Z'");
+    database.execute("UPDATE session SET started_utc = strftime('%Y-%m-%dT%H:%M:%S.000000Z', 'now', '-2 days'), "
+                     "finished_utc = strftime('%Y-%m-%dT%H:%M:%S.500000Z', 'now', '-2 days')");
   }
   const ProgramResult second = run(words);
   EXPECT_EQ(second.exit_code, 3) << second.err;
