@@ -220,6 +220,21 @@ TEST_F(Sweep, TimeThatDoesNotSufficeIsToldAndNoFailure) {
   EXPECT_EQ(next["items"]["done"], kItems);
 }
 
+// A session that was cut goes on in the next night. If its time is over before its reference is compiled, the finalists still need it: they come
+// from the trials that the book holds.
+TEST_F(Sweep, ASessionWhoseTimeIsOverAtOnceEndsWithWhatTheBookHolds) {
+  const auto tune = [&](const std::string& limit) {
+    return Words{"tune", "vector_add", "--shape", "1000", "--device", "cpu", "--budget", "all", "--finalists", "2", "--finalist-processes", "1", "--no-baseline",
+                 "--compile-workers", "1", "--templates", user_kernels(), "--book", book().string(), "--time-limit", limit, "--json"};
+  };
+  auto json = run_json(tune("1.5"));
+  if (!json["cut"].get<bool>()) GTEST_SKIP() << "the whole space was tried in 1.5 s";
+  if (json["measured"] == 0) GTEST_SKIP() << "not one configuration was tried in 1.5 s";
+  json = run_json(tune("0.001"));
+  EXPECT_TRUE(json["winner"].is_object());
+  EXPECT_EQ(json["measured"], 0);
+}
+
 TEST_F(Sweep, AKilledSweepWhoseTimeIsOverRunsNothingInItsNight) {
   const auto file = replay_plan(R"({"budget": "all"})");
   RunningProgram program = start(sweep(file, {"--until", "00:00"}));

@@ -97,15 +97,16 @@ TEST(NightComparison, ItemsWithoutTwoWinnersAreLeftOut) {
   EXPECT_EQ(comparisons[0].item, 1U);
 }
 
-TEST(NightComparison, EnergyIsOneNumberAndInconclusive) {
+// As in `compare`: of energy a winner has one value, which allows no test.
+TEST(NightComparison, SessionsForEnergyAreJudgedByTime) {
   NightOf night({{kSteady, times(kSteady, 1.5)}});
   night.plan.items[0].item.settings.objective = Objective::energy;
   night.results[0]["previous"]["energy_j"] = 2.0;
   night.results[0]["winner"]["energy_j"] = 1.5;
   const auto comparisons = night.compare();
-  EXPECT_EQ(comparisons.at(0).verdict(), Verdict::inconclusive);
-  EXPECT_DOUBLE_EQ(*comparisons[0].judgement.change, -0.25);
-  EXPECT_NE(comparisons[0].judgement.reason.find("energy"), std::string::npos);
+  EXPECT_EQ(comparisons.at(0).verdict(), Verdict::regression);
+  EXPECT_NE(comparisons[0].judgement.reason.find("judged by time: of energy each winner has one value, 1.5 J now and 2 J before"), std::string::npos);
+  EXPECT_EQ(comparisons[0].to_json(night.plan)["now_j"], 1.5);
 }
 
 TEST(NightComparison, TheReasonSaysWhetherItIsTheSameConfiguration) {

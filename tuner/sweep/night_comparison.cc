@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -42,11 +43,9 @@ std::vector<double> process_medians(const ordered_json& winner) {
   return values;
 }
 
-// A session whose objective is energy is judged by that.
-std::vector<double> objective_values(const ordered_json& winner, bool energy) {
-  if (!energy) return process_medians(winner);
+std::optional<double> energy(const ordered_json& winner) {
   const ordered_json* joules = member(winner, "energy_j");
-  return joules != nullptr && joules->is_number() ? std::vector{joules->get<double>()} : std::vector<double>();
+  return joules != nullptr && joules->is_number() ? std::optional(joules->get<double>()) : std::nullopt;
 }
 
 // Equal for equal configurations, in whatever order a book has the parameters.
@@ -57,10 +56,12 @@ nlohmann::json configuration_of(const ordered_json& winner) {
 
 std::string reason_in_words(const NightComparison& comparison) {
   std::string reason = comparison.judgement.reason;
-  if (comparison.objective == "energy") return "of the energy each winner has one number, so its spread is not known";
   if (comparison.verdict() == Verdict::regression || comparison.verdict() == Verdict::improvement) {
     const char* how = comparison.verdict() == Verdict::regression ? "slower" : "faster";
     reason += comparison.same_configuration ? fmt::format("; the same configuration got {}", how) : "; another winner";
+  }
+  if (comparison.before_j && comparison.now_j) {
+    reason += fmt::format("; judged by time: of energy each winner has one value, {:.4g} J now and {:.4g} J before", *comparison.now_j, *comparison.before_j);
   }
   return reason;
 }
@@ -80,7 +81,6 @@ std::vector<NightComparison> compare_nights(const FrozenPlan& plan, const std::v
     const std::vector<double> before_us = process_medians(*before), now_us = process_medians(*now);
     if (before_us.empty() || now_us.empty()) continue;
     const FrozenItem& frozen = plan.items[i];
-    const bool energy = frozen.item.settings.objective == Objective::energy;
     NightComparison& comparison = comparisons.emplace_back();
     comparison.item = i;
     comparison.objective = objective_name(frozen.item.settings.objective);
@@ -91,7 +91,11 @@ std::vector<NightComparison> compare_nights(const FrozenPlan& plan, const std::v
     comparison.same_configuration = configuration_of(*before) == configuration_of(*now);
     comparison.noise = frozen.noise;
     comparison.gate = std::max(kNightThreshold, frozen.noise.share);
-    values.emplace_back(objective_values(*before, energy), objective_values(*now, energy));
+    if (frozen.item.settings.objective == Objective::energy) {
+      comparison.before_j = energy(*before);
+      comparison.now_j = energy(*now);
+    }
+    values.emplace_back(before_us, now_us);
   }
   std::vector<reports::GateItem> items;
   for (std::size_t i = 0; i < comparisons.size(); ++i) items.push_back({values[i].first, values[i].second, comparisons[i].gate, false});
@@ -145,6 +149,8 @@ ordered_json NightComparison::to_json(const FrozenPlan& plan) const {
           {"objective", objective},
           {"before_us", before_us},
           {"now_us", now_us},
+          {"before_j", or_null(before_j)},
+          {"now_j", or_null(now_j)},
           {"change", or_null(judgement.change)},
           {"change_low", test ? ordered_json(test->interval.low - 1) : ordered_json(nullptr)},
           {"change_high", test ? ordered_json(test->interval.high - 1) : ordered_json(nullptr)},
@@ -182,8 +188,8 @@ std::string verdicts_text(const FrozenPlan& plan, const std::vector<NightCompari
   const auto list = [&](const std::vector<NightComparison>& found, const char* what) {
     for (std::size_t i = 0; i < std::min(found.size(), kListed); ++i) {
       const NightComparison& one = found[i];
-      text += fmt::format("  {}: {}: {:.4g} us, before {:.4g} us, {:+.1f} %{}: {}\n", what, plan.items[one.item].item.display(), one.now_us,
-                          one.before_us, 100 * one.judgement.change.value_or(0), one.objective == "time" ? "" : " " + one.objective, one.judgement.reason);
+      text += fmt::format("  {}: {}: {:.4g} us, before {:.4g} us, {:+.1f} %: {}\n", what, plan.items[one.item].item.display(), one.now_us,
+                          one.before_us, 100 * one.judgement.change.value_or(0), one.judgement.reason);
     }
     if (found.size() > kListed) text += fmt::format("  and {} more {}\n", found.size() - kListed, what);
   };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,12 @@ struct NightComparison {
   std::size_t item = 0;
   std::string objective = "time";
   double before_us = 0, now_us = 0;                     // medians of the process medians
+  std::optional<double> before_j, now_j;                // of sessions that look for the least energy
   std::size_t before_processes = 0, now_processes = 0;
   bool same_configuration = false;
   double gate = kNightThreshold;                        // the threshold, or the item's historical noise where that is larger
   NightNoise noise;
-  reports::Judgement judgement;                         // of the objective: change = now over before, less 1
+  reports::Judgement judgement;                         // change: of the times, now over before, less 1
 
   reports::Verdict verdict() const { return judgement.verdict; }
   nlohmann::ordered_json to_json(const FrozenPlan& plan) const;
@@ -32,7 +34,7 @@ struct NightComparison {
 
 // Judges all items of a night together, by the statistics of `compare` (reports/gate.h). `results`: by item of the plan, what `tune --json`
 // said; null for an item that no session ended for. Items that have no winner before or now are left out. One process a side has no
-// spread: such an item is inconclusive, whatever the change; so is energy, of which a winner has one number.
+// spread: such an item is inconclusive, whatever the change. Sessions for the least energy are judged by time, as in `compare`.
 std::vector<NightComparison> compare_nights(const FrozenPlan& plan, const std::vector<const nlohmann::ordered_json*>& results);
 
 // Those of a verdict, the largest change first.
