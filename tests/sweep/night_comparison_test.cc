@@ -125,6 +125,10 @@ TEST(NightComparison, TextNamesWhatIsOrMayBeSlower) {
   EXPECT_NE(text.find("  perhaps slower than before: matmul n=2 on cpu: 130 us, before 100 us, +30.0 %: "), std::string::npos) << text;
   EXPECT_EQ(text.find("n=3"), std::string::npos) << text;
   EXPECT_EQ(verdicts_text(night.plan, {}), "");
+  // Slower by 5 %, which is nothing at this noise.
+  const Times noisy = {90, 110, 100, 95, 105};
+  const NightOf chance({{noisy, times(noisy, 1.05)}});
+  EXPECT_EQ(verdicts_text(chance.plan, chance.compare()), "  1 winners beside those before: 0 slower, 0 faster, 0 unchanged, 1 inconclusive\n");
 }
 
 // ---- beside `compare`

@@ -184,7 +184,11 @@ std::string verdicts_text(const FrozenPlan& plan, const std::vector<NightCompari
   std::vector<NightComparison> perhaps = with_verdict(comparisons, Verdict::inconclusive);
   std::string text = fmt::format("  {} winners beside those before: {} slower, {} faster, {} unchanged, {} inconclusive\n", comparisons.size(), slower.size(),
                                  with_verdict(comparisons, Verdict::improvement).size(), with_verdict(comparisons, Verdict::unchanged).size(), perhaps.size());
-  std::erase_if(perhaps, [](const NightComparison& comparison) { return !(comparison.judgement.change.value_or(0) > comparison.gate); });
+  std::erase_if(perhaps, [](const NightComparison& comparison) {
+    const bool large = comparison.judgement.change.value_or(0) > comparison.gate;
+    const bool chance_alone = comparison.judgement.test && comparison.judgement.test->p >= reports::kFamilyAlpha;
+    return !large || chance_alone;
+  });
   const auto list = [&](const std::vector<NightComparison>& found, const char* what) {
     for (std::size_t i = 0; i < std::min(found.size(), kListed); ++i) {
       const NightComparison& one = found[i];

@@ -43,8 +43,8 @@ std::vector<NightComparison> with_verdict(const std::vector<NightComparison>& co
 // How much an item moved from night to night before `before` (seconds since 1970): by the last session of each date (UTC), as in `compare`.
 NightNoise night_noise(const SweepItem& item, const ItemContext& context, const SessionIndex& index, double before);
 
-// For people, lines that begin with two spaces; "" if nothing was compared. Of what is inconclusive only what would be a slowdown
-// beyond the gate is named.
+// For people, lines that begin with two spaces; "" if nothing was compared. Of what is inconclusive only a slowdown
+// beyond the gate is named that cannot be tested, or that would not be taken for chance if it were the only item.
 std::string verdicts_text(const FrozenPlan& plan, const std::vector<NightComparison>& comparisons);
 // For summaries: "verdicts" {name: count}, "regressions" and "inconclusive" [NightComparison].
 void add_verdicts(nlohmann::ordered_json& json, const FrozenPlan& plan, const std::vector<NightComparison>& comparisons);
