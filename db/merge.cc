@@ -14,11 +14,11 @@
 #include <variant>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/hash.h"
 #include "db/encoding.h"
+#include "db/merge_introduction.h"
 #include "db/merge_rows.h"
 #include "db/merge_source.h"
 #include "db/store_impl.h"
@@ -134,33 +134,6 @@ class ScopedCopy {
   const MergeTable& table_;
   sqlite::Statement read_source_, read_target_, insert_;
 };
-
-// Of two texts for one key one is kept: a damaged one would take the place of the right one, in every session that refers to it. A kernel's
-// spec has to be an object; so has a device, with the values that its key says it has. (Other texts are known by their hash.)
-void check_described(const std::string& book, const MergeTable& table, const std::string& name, const std::vector<sqlite::Cell>& cells) {
-  const auto object = [&](const char* column) {
-    const auto* const text = std::get_if<std::string_view>(&cells[table.column(column)]);
-    nlohmann::json json = text == nullptr ? nlohmann::json() : nlohmann::json::parse(*text, nullptr, false);
-    if (!json.is_object()) {
-      throw InputError(fmt::format("book {0}: it is damaged: {2} of a row of {1} is no JSON object; `tunebook doctor --book {0}` tells more", book, name,
-                                   column));
-    }
-    return json;
-  };
-  if (name == "kernel") {
-    object("spec");
-  }
-  if (name == "device") {
-    const nlohmann::json key = object("key"), json = object("json");
-    for (const auto& [part, value] : key.items()) {
-      const auto found = json.find(part);
-      if (found != json.end() && *found != value) {
-        throw InputError(fmt::format("book {0}: it is damaged: a row of device has another {1} than its key says; `tunebook doctor --book {0}` tells more",
-                                     book, part));
-      }
-    }
-  }
-}
 
 // Merges one source, as it is at one moment, into the target.
 class SourceMerge {
@@ -444,68 +417,6 @@ class SourceMerge {
   ScopedCopy ceilings_{source_, target_, ceiling_, " WHERE device_id = ? ORDER BY id"};
 };
 
-// A row that outlives the statement that read it.
-struct KeptRow {
-  std::string first_seen_utc;
-  std::vector<std::variant<std::monostate, std::int64_t, double, std::string>> values;
-  auto operator<=>(const KeptRow&) const = default;
-};
-
-KeptRow keep(std::string first_seen_utc, const std::vector<sqlite::Cell>& cells) {
-  KeptRow kept{std::move(first_seen_utc), {}};
-  for (const sqlite::Cell& cell : cells) {
-    auto& value = kept.values.emplace_back();
-    if (const auto* const integer = std::get_if<std::int64_t>(&cell)) {
-      value = *integer;
-    } else if (const auto* const real = std::get_if<double>(&cell)) {
-      value = *real;
-    } else if (const auto* const text = std::get_if<std::string_view>(&cell)) {
-      value = std::string(*text);
-    }
-  }
-  return kept;
-}
-
-// A larger id of a kernel or a device tells that it was first seen later: those that the target has not come in the order in which their
-// first sessions began, whichever book they are in. Returns how many.
-std::int64_t introduce(const std::string& name, std::vector<MergeSource>& sources, sqlite::Database& target) {
-  const MergeTable table(target, name, {});  // they refer to nothing
-  std::vector<KeptRow> rows;
-  for (MergeSource& source : sources) {
-    const std::vector<KeptRow> of_source = source.read([&](sqlite::Database& book) {
-      std::vector<KeptRow> found;
-      sqlite::Statement first_seen(book, fmt::format("SELECT min(started_utc) FROM session WHERE {}_id = ?", name));
-      sqlite::Statement select(book, table.select());
-      sqlite::Statement::Run row = select.run();
-      while (row.next()) {
-        sqlite::Statement::Run first = first_seen.run(row.integer(0));
-        first.next();
-        // '~' comes after every time: what has no session yet was seen last.
-        const std::vector<sqlite::Cell> cells = table.cells(row, 1);
-        check_described(source.path().string(), table, name, cells);
-        found.push_back(keep(first.is_null(0) ? "~" : first.text(0), cells));
-      }
-      return found;
-    });
-    source.close();
-    rows.insert(rows.end(), of_source.begin(), of_source.end());
-  }
-  std::sort(rows.begin(), rows.end());
-  return sqlite::in_transaction(target, sqlite::Transaction::Kind::write, [&] {
-    std::int64_t added = 0;
-    sqlite::Statement insert(target, table.insert() + " ON CONFLICT DO NOTHING");
-    for (const KeptRow& row : rows) {
-      std::vector<sqlite::Cell> cells;
-      for (const auto& value : row.values) {
-        cells.push_back(std::visit([](const auto& held) -> sqlite::Cell { return held; }, value));
-      }
-      insert.run_cells(cells).next();
-      added += target.changed_rows();
-    }
-    return added;
-  });
-}
-
 void merge_one(MergeSource& source, sqlite::Database& target, const MergeOptions& options, MergedBook& merged) {
   source.read([&](sqlite::Database& book) {
     merged.sessions = book.query_integer("SELECT count(*) FROM session");
@@ -556,9 +467,10 @@ MergeResult merge_books(const std::vector<std::filesystem::path>& sources, const
   sqlite::Database database(target, sqlite::Database::Mode::read_write);
   prepare_book(database);
   database.execute(kTargetSettings);
-  result.added.devices += introduce("device", books, database);
-  result.added.kernels += introduce("kernel", books, database);
+  const std::vector<std::int64_t> devices = introduce("device", books, database);
+  std::vector<std::int64_t> kernels;
   try {
+    kernels = introduce("kernel", books, database);
     auto book = books.begin();
     for (MergedBook& merged : result.books) {
       if (!merged.is_target) {
@@ -567,7 +479,12 @@ MergeResult merge_books(const std::vector<std::filesystem::path>& sources, const
     }
   } catch (const Stopped&) {
     result.stopped = true;
+  } catch (const InputError&) {
+    withdraw(database, kernels, devices);
+    throw;
   }
+  result.added.devices += static_cast<std::int64_t>(devices.size());
+  result.added.kernels += static_cast<std::int64_t>(kernels.size());
   for (const MergedBook& merged : result.books) {
     result.added += merged.added;
   }

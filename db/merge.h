@@ -66,7 +66,9 @@ struct MergeResult {
 // completes it. Killed at any moment, the same merge again completes the work.
 //
 // All sources are looked at before anything is written. Throws InputError if one of them is missing, no book, a published book or of a
-// newer version, or if the target is none that can be written; EnvironmentError if the disk is full or the target stays locked.
+// newer version, or if the target is none that can be written (it stays as it is); for a damaged book when its turn comes: the books before
+// it are merged then, and no kernel or device is left in the target that was only in it or in those after it. Throws EnvironmentError if
+// the disk is full or the target stays locked.
 MergeResult merge_books(const std::vector<std::filesystem::path>& sources, const std::filesystem::path& target, const MergeOptions& options = {});
 
 }  // namespace tunebook

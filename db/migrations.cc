@@ -30,6 +30,11 @@ std::int64_t check_in_transaction(sqlite::Database& database, std::int64_t newes
     throw InputError(fmt::format("book {}: the file is an SQLite database, but no Tunebook book; give another path with --book",
                                  database.name()));
   }
+  if (version < 1) {
+    throw InputError(fmt::format("book {0}: it is damaged: it has version {1}, and no Tunebook wrote such a one; restore it from a copy, or give another "
+                                 "path with --book",
+                                 database.name(), version));
+  }
   if (version > newest) {
     throw InputError(fmt::format("book {}: it has version {}, this Tunebook knows versions up to {}; use a newer Tunebook",
                                  database.name(), version, newest));

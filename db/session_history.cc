@@ -19,14 +19,14 @@ constexpr const char* kSessions =
     "SELECT session.id, session.uid, kernel.name, kernel.hash, device.json, device.key, problem.json, toolchain, method, identity_json, "
     "strategy, budget, seed, where_json, started_utc, finished_utc, wall_seconds, "
     "(SELECT count(*) FROM trial WHERE trial.session_id = session.id), "
-    "(SELECT max(winner.id) FROM winner WHERE winner.session_id = session.id) "
+    "(SELECT winner.id FROM winner WHERE winner.session_id = session.id ORDER BY recorded_utc DESC, winner.id DESC LIMIT 1) "
     "FROM session JOIN kernel ON kernel.id = kernel_id JOIN device ON device.id = device_id JOIN problem ON problem.id = problem_id "
     "WHERE ? OR kernel.name IN (SELECT value FROM json_each(?)) ORDER BY started_utc, session.uid";
 
 // Presets and the standing winner are proposed first: no session has more of them, and what follows need not be read.
 constexpr std::int64_t kKnownProposals = 64;
 constexpr const char* kKnownTrial =
-    "SELECT median_us FROM trial WHERE session_id = ? AND proposal < ? AND origin = ? AND outcome = 'ok' ORDER BY id DESC LIMIT 1";
+    "SELECT median_us FROM trial WHERE session_id = ? AND proposal < ? AND origin = ? AND outcome = 'ok' ORDER BY recorded_utc DESC, id DESC LIMIT 1";
 
 std::vector<std::string> texts(const std::string& json) {
   const auto list = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);

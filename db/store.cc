@@ -13,6 +13,8 @@
 namespace tunebook {
 namespace {
 
+constexpr std::uintmax_t kLeastBytes = 512;  // of a SQLite database: its smallest page
+
 std::string environment_variable(const char* name) {
   const char* const value = std::getenv(name);
   return value != nullptr ? value : "";
@@ -29,6 +31,10 @@ const std::filesystem::path& with_folder(const std::filesystem::path& path) {
   }
   if (std::filesystem::is_other(std::filesystem::status(path, error))) {  // a device, a pipe, a socket
     throw InputError(fmt::format("book {}: this is no regular file; give another path with --book", path.string()));
+  }
+  // SQLite takes a file of one byte for an empty one and would write a book over it.
+  if (const auto size = std::filesystem::file_size(path, error); !error && size > 0 && size < kLeastBytes) {
+    throw InputError(fmt::format("book {}: the file is no SQLite database, it has {} bytes; give another path with --book", path.string(), size));
   }
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   std::filesystem::create_directories(folder, error);

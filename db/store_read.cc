@@ -291,11 +291,11 @@ std::optional<WinnerRecord> Store::previous_winner(const TrialContext& context, 
                                                    const std::vector<std::string>& other_than) const {
   return impl_->read([&]() -> std::optional<WinnerRecord> {
     sqlite::Statement select(impl_->database,
-                             "SELECT max(winner.id), session.uid FROM session JOIN kernel ON kernel.id = kernel_id "
+                             "SELECT winner.id, session.uid FROM session JOIN kernel ON kernel.id = kernel_id "
                              "JOIN device ON device.id = device_id JOIN problem ON problem.id = problem_id "
                              "JOIN winner ON winner.session_id = session.id "
                              "WHERE problem.hash = ? AND kernel.name = ? AND device.key = ? AND method = ? AND objective = ? "
-                             "AND finished_utc IS NOT NULL GROUP BY session.id ORDER BY finished_utc DESC, uid");
+                             "AND finished_utc IS NOT NULL ORDER BY finished_utc DESC, uid, recorded_utc DESC, winner.id DESC");
     const Hash problem_hash = to_hash(content_hash(problem.canonical()));
     sqlite::Statement::Run row = select.run(as_blob(problem_hash), context.kernel, context.device.key(), context.method, objective);
     while (row.next()) {

@@ -1,6 +1,7 @@
 // tunebook sweep PLAN --dry-run.
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -53,8 +54,18 @@ TEST_F(SweepVerb, WhatIsTunedIsFresh) {
   EXPECT_EQ(json["time_s"], 1);
 }
 
+TEST_F(SweepVerb, TheExamplesExpandToWhatTheySay) {
+  for (const auto& [name, sessions] : {std::pair("one_gpu", 40U), {"two_gpus", 48U}}) {
+    const std::string file = std::string(TUNEBOOK_SOURCE_DIR) + "/tuner/sweep/examples/" + name + ".json";
+    const auto json = run_json({"sweep", file, "--book", book().string(), "--dry-run", "--no-ask-devices", "--json", "--time", "7m30s"});
+    EXPECT_EQ(json["name"], name);
+    EXPECT_EQ(json["sessions"]["tune"], sessions);
+    EXPECT_EQ(json["items"].size(), sessions);
+  }
+}
+
 TEST_F(SweepVerb, BadInput) {
-  expect_bad_input(sweep({"--time", "8 hours"}), {"--time: found \"8 hours\", expected a time such as 8h, 90m or 30s"});
+  expect_bad_input(sweep({"--time", "8 hours"}), {"--time: found \"8 hours\", expected a time such as 8h, 90m, 30s or 7m30s"});
   expect_bad_input(sweep({"--until", "25:00"}), {"--until: found \"25:00\""});
   // From a variable that is not set: not a night without end.
   expect_bad_input(sweep({"--until", ""}), {"--until: found \"\""});

@@ -66,16 +66,58 @@ TEST_F(MergeSourceTest, WhatIsNoWorkingBookIsRefusedBeforeAnythingIsWritten) {
   copy_book(good_book(), file("newer.db"));
   ASSERT_EQ(run_sql(file("newer.db"), "PRAGMA user_version = 99"), "");
   expect_contains(refusal(file("newer.db")), {"newer.db", "version 99", "use a newer Tunebook"});
+  for (const char* const version : {"-1", "0", "-2147483648"}) {
+    ASSERT_EQ(run_sql(file("newer.db"), std::string("PRAGMA user_version = ") + version), "");
+    expect_contains(refusal(file("newer.db")), {"newer.db", std::string("it has version ") + version, "damaged"});
+  }
+  std::ofstream(file("byte.db")) << 'x';
+  expect_contains(refusal(file("byte.db")), {"byte.db", "no Tunebook book"});
 }
 
 TEST_F(MergeSourceTest, ATargetThatIsNoWorkingBookIsRefusedAndStaysAsItIs) {
   publish_book(good_book(), file("published.db"));
   std::ofstream(file("text.db")) << "hello";
-  for (const char* const name : {"published.db", "text.db"}) {
+  std::ofstream(file("byte.db")) << 'x';
+  std::ofstream(file("zero.db")) << '\0';
+  std::ofstream(file("long.db")) << std::string(5000, 'x');
+  std::ofstream(file("zeros.db")) << std::string(5000, '\0');
+  ASSERT_EQ(run_sql(file("foreign.db"), "CREATE TABLE bookmarks (url TEXT)"), "");
+  copy_book(good_book(), file("damaged.db"));
+  ASSERT_EQ(run_sql(file("damaged.db"), "PRAGMA user_version = -1"), "");
+  copy_book(good_book(), file("cut.db"));
+  std::filesystem::resize_file(file("cut.db"), 700);
+  for (const char* const name : {"published.db", "text.db", "byte.db", "zero.db", "long.db", "zeros.db", "foreign.db", "damaged.db"}) {
     const std::string before = file_bytes(file(name));
+    expect_contains(error_of([&] { merge_books({good_book()}, file(name)); }), {name});
     EXPECT_THROW(merge_books({good_book()}, file(name)), InputError) << name;
-    EXPECT_EQ(file_bytes(file(name)), before);
+    EXPECT_EQ(file_bytes(file(name)), before) << name;
+    EXPECT_FALSE(std::filesystem::exists(file(std::string(name) + "-wal"))) << name;
   }
+  const std::string before = file_bytes(file("cut.db"));
+  EXPECT_NE(error_of([&] { merge_books({good_book()}, file("cut.db")); }), "");
+  EXPECT_EQ(file_bytes(file("cut.db")), before);
+}
+
+// Kernels and devices of all books are added first, in the order in which they were seen: those of a book that is then refused must not stay.
+TEST_F(MergeSourceTest, OfARefusedBookAndThoseAfterItNothingIsLeft) {
+  const auto book_of = [&](const char* name, const char* kernel, const char* device) {
+    TrialContext context = some_context();
+    context.kernel = kernel;
+    context.kernel_hash = std::string("hash of ") + kernel;
+    context.device.name = device;
+    Store store(file(name));
+    add_finished_session(store, context, matmul_problem(64, 64, 64), tile(32), 10);
+    return file(name);
+  };
+  const std::filesystem::path bad = book_of("bad.db", "bad", "bad device"), later = book_of("later.db", "later", "later device");
+  ASSERT_EQ(run_sql(bad, "UPDATE configuration SET json = '{\"BM\":16,\"PAD\":true}'"), "");
+  expect_contains(error_of([&] { merge_books({good_book(), bad, later}, target()); }), {"bad.db", "a row of configuration has not the hash of its text"});
+  EXPECT_EQ(query_text(target(), "SELECT group_concat(name) FROM kernel"), query_text(good_book(), "SELECT group_concat(name) FROM kernel"));
+  EXPECT_EQ(query_text(target(), "SELECT group_concat(name) FROM device"), query_text(good_book(), "SELECT group_concat(name) FROM device"));
+  EXPECT_EQ(query_text(target(), "SELECT count(*) FROM session"), "1");
+  EXPECT_TRUE(Store(target()).check().problems.empty());
+  merge_books({good_book(), later}, target());
+  EXPECT_EQ(query_text(target(), "SELECT group_concat(name) FROM device"), query_text(good_book(), "SELECT group_concat(name) FROM device") + ",later device");
 }
 
 TEST_F(MergeSourceTest, TheTargetAmongTheSourcesIsPassedOver) {

@@ -1,6 +1,7 @@
 // What merging keeps, and merges that are stopped, killed, out of disk or not alone.
 
 #include "db/merge.h"
+#include "db/session_history.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -136,7 +137,9 @@ TEST_F(MergeTest, OfTwoWinnersOfASessionTheLaterOneCounts) {
   for (const char* const name : {"first.db", "second.db"}) {
     Store store(file(name));
     const std::int64_t bm = name[0] == 'f' ? 16 : 32;
-    store.record_trial(session, context, matmul_problem(64, 64, 64), timed_trial(0, tile(64), static_cast<double>(bm)));
+    TrialRecord preset = timed_trial(0, tile(64), static_cast<double>(bm));
+    preset.origin = "preset:default";
+    store.record_trial(session, context, matmul_problem(64, 64, 64), preset);
     store.record_winner(context, matmul_problem(64, 64, 64), some_winner(session, tile(bm), 10));
     store.finish_session(session, 1);
   }
@@ -146,6 +149,10 @@ TEST_F(MergeTest, OfTwoWinnersOfASessionTheLaterOneCounts) {
     const Store store(file(name));
     EXPECT_EQ(store.session_winner(session)->configuration, tile(32)) << name;
     EXPECT_EQ(store.standing_winner(context, matmul_problem(64, 64, 64))->configuration, tile(32)) << name;
+    EXPECT_EQ(store.previous_winner(context, matmul_problem(64, 64, 64), "time", {})->configuration, tile(32)) << name;
+    const SessionSummary summary = read_session_history(file(name)).sessions.at(0);
+    EXPECT_EQ(summary.winner, tile(32).canonical()) << name;
+    EXPECT_EQ(summary.default_us, 32) << name;
     EXPECT_EQ(store.session_trials(session).at(0).median_us, 32) << name;
     EXPECT_EQ(store.find_trial(context, matmul_problem(64, 64, 64), tile(64))->median_us, 32) << name;
     EXPECT_EQ(store.check().winners, 2) << name;

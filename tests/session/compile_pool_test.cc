@@ -279,6 +279,16 @@ TEST_F(CompilePoolTest, CancelledJobsAreNotAnswered) {
   EXPECT_EQ(harness.order, (std::vector<std::int64_t>{1}));
 }
 
+TEST_F(CompilePoolTest, JobsOfAHigherPriorityAreNotCancelledWithTheOthers) {
+  Harness harness(pool_options(1));
+  harness.submit(1, "ok", 0);
+  harness.submit(2, "ok", 1);
+  harness.submit(3, "ok", 0);
+  EXPECT_EQ(harness.pool.cancel_queued(1), 2u);
+  ASSERT_TRUE(harness.wait(1));
+  EXPECT_EQ(harness.order, (std::vector<std::int64_t>{2}));
+}
+
 // 0 is what a pool sets itself; the compiler asks for twice the limit of the last one.
 TEST_F(CompilePoolTest, ACompilerThatWantsTooMuchAddressSpaceIsRefusedAndSaysSo) {
 #ifdef TUNEBOOK_SANITIZED

@@ -166,7 +166,10 @@ TEST_F(CoordinatorTest, AtTheDeadlineWhatRunsIsAskedToEnd) {
   EXPECT_EQ(run(state), SweepEnd::deadline);
   EXPECT_EQ(logged("stopped slow"), 1u);
   EXPECT_EQ(logged("start good"), 0u);
-  EXPECT_EQ(state.items[0].status, ItemStatus::no_time);
+  EXPECT_EQ(state.items[0].status, ItemStatus::interrupted) << "it was begun";
+  EXPECT_NE(state.items[0].reason.find("its trials are kept"), std::string::npos) << state.items[0].reason;
+  EXPECT_NE(summary_text(state, SweepEnd::deadline).find("of 2 sessions 1 begun and interrupted, 1 not begun for want of time\n"), std::string::npos)
+      << summary_text(state, SweepEnd::deadline);
   EXPECT_EQ(state.items[1].status, ItemStatus::no_time);
   EXPECT_TRUE(state.ended);
   EXPECT_EQ(sweep_exit_code(state, SweepEnd::deadline), 0);
@@ -197,7 +200,7 @@ TEST_F(CoordinatorTest, CtrlCKeepsTheRestForTheNextRun) {
   EXPECT_EQ(run(state), SweepEnd::interrupted);
   EXPECT_FALSE(state.ended);
   EXPECT_EQ(state.items[0].status, ItemStatus::done);
-  EXPECT_EQ(state.items[1].status, ItemStatus::pending);
+  EXPECT_EQ(state.items[1].status, ItemStatus::interrupted);
   EXPECT_EQ(state.items[2].status, ItemStatus::pending);
 
   SweepState resumed = SweepState::load(options_.files.state);

@@ -181,6 +181,20 @@ TEST_F(FreshnessTest, AnInterruptedSessionThatIsNotTheItemsOrIsOutdoneIsLeft) {
   EXPECT_EQ(decide_now().action, Action::retime);
 }
 
+// As a lookup and `tune` decide it, whichever of the two began first.
+TEST_F(FreshnessTest, OfTwoThatEndedAtOneMomentTheSmallerIdCounts) {
+  for (const bool swapped : {false, true}) {
+    history.sessions.clear();
+    for (const int i : {0, 1}) {
+      SessionSummary& one = add(kDay);
+      one.started -= i;
+      one.id = (i == 0) == swapped ? "a" : "b";
+      one.winner = (i == 0) == swapped ? R"({"BM":16})" : R"({"BM":64})";
+    }
+    EXPECT_EQ(decide_now().standing_winner, R"({"BM":16})");
+  }
+}
+
 TEST_F(FreshnessTest, AClockThatWasSetBackMakesNothingOld) {
   asked.settings.freshness = {0.5, 0.25};
   add(-kDay);

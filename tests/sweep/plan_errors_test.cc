@@ -29,6 +29,21 @@ TEST_F(PlanErrorsTest, NoPlanAtAll) {
   EXPECT_EQ(error_of([&] { read_plan(folder_, {}); }), folder_.string() + ": not a regular file");
 }
 
+TEST_F(PlanErrorsTest, WhereIsCheckedForRecordingsToo) {
+  record("small", "stencil", "{\"n\": 64}");
+  record("large", "stencil", "{\"n\": 128}");
+  const auto of = [&](const std::string& where) {
+    return entry_faults(R"({"kernels": "stencil", "devices": ["replay:small", "replay:large"], "where": )" + where + "}");
+  };
+  EXPECT_EQ(of(R"(["X >= 4", "Y * n <= 256"])"), Lines());
+  const Lines found = of(R"(["X >= 4", "XX == 2"])");
+  ASSERT_EQ(found.size(), 2U) << "one for each recording";
+  EXPECT_NE(found[0].find("/sessions/0: kernel stencil in small: --where \"XX == 2\", column 1: "), std::string::npos) << found[0];
+  EXPECT_EQ(of("\"X >=\"").size(), 2U);
+  // Of a shape that only one of the recordings holds.
+  EXPECT_EQ(entry_faults(R"({"kernels": "stencil", "devices": "replay:small", "shapes": [{"n": 64}], "where": "Z == 1"})").size(), 1U);
+}
+
 TEST_F(PlanErrorsTest, DuplicateKeysHaveTheirPlace) {
   const Lines found = faults("{\"tunebook\": 1, \"devices\": \"cpu\",\n \"sessions\": [{\"kernels\": \"add\", \"kernels\": \"plain\"}]}");
   ASSERT_EQ(found.size(), 1U);
@@ -57,7 +72,7 @@ TEST_F(PlanErrorsTest, AllAtOnce) {
   EXPECT_EQ(found,
             (Lines{"/tunebook: found 2, expected 1, the version of this format",
                    "/name: found 3, expected a string",
-                   "/time: found \"soon\", expected a time such as 8h, 90m or 30s",
+                   "/time: found \"soon\", expected a time such as 8h, 90m, 30s or 7m30s",
                    "/until: found \"6\", expected a time of the day such as 06:00",
                    "/devices: found \"gpu\", expected cuda (any GPU), cuda:N, cpu or replay:PATH; did you mean \"cpu\"?",
                    "/objective: found \"times\", expected \"time\" or \"energy\"; did you mean \"time\"?",

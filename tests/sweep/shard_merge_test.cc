@@ -50,10 +50,12 @@ class ShardMergeTest : public BookTest {
     add_finished_session(store, some_context(), matmul_problem(m, 64, 64), tile(32), 10, static_cast<std::uint64_t>(m));
   }
   // A task of the shard that finishes these sessions.
-  void run_shard(std::size_t shard, const std::vector<std::int64_t>& sessions, int exit_code = 0, bool interrupted = false) const {
+  void run_shard(std::size_t shard, const std::vector<std::int64_t>& sessions, int exit_code = 0, bool interrupted = false, const nlohmann::ordered_json& results = nullptr) const {
     run_shard_task({sweep(), shard, 2, 1e6, [] { return false; }, [](const std::string&) {}}, [&](const fs::path& book, const auto&) {
       for (const std::int64_t m : sessions) add_session(book, m);
-      return ShardEnd{exit_code, interrupted, {{"by", shard}}};
+      nlohmann::ordered_json summary = {{"by", shard}};
+      if (!results.is_null()) summary["results"] = results;
+      return ShardEnd{exit_code, interrupted, summary};
     });
   }
   SweepMerge merge() {
@@ -85,6 +87,34 @@ TEST_F(ShardMergeTest, EverySessionIsThereOnceAndSoIsWhatTheSweepBeganWith) {
   const auto json = merged.to_json(plan_);
   EXPECT_EQ(json["shards"][1]["summary"], (nlohmann::ordered_json{{"by", 1}}));
   EXPECT_EQ(json["exit_code"], 3);
+}
+
+// A shard found one of its items slower (p = 0.025); among all four of the night that may be chance.
+TEST_F(ShardMergeTest, WinnersAreJudgedOverAllShardsTogether) {
+  using Times = std::vector<double>;
+  const auto result = [&](std::size_t item, const Times& before, const Times& now) {
+    return nlohmann::ordered_json{{"id", plan_.items[item].item.id()}, {"previous", {{"process_medians_us", before}}}, {"winner", {{"process_medians_us", now}}}};
+  };
+  const Times steady = {100, 100.1, 99.9, 100, 100.1}, before = {100, 103, 98, 101, 99}, now = {104, 108, 101, 106, 103};
+  run_shard(0, {64, 256}, 3, false, {result(0, before, now), result(3, steady, steady)});
+  run_shard(1, {128, 320}, 0, false, {result(1, steady, steady), result(4, steady, steady)});
+  const SweepMerge merged = merge();
+  EXPECT_EQ(merged.exit_code, 0);
+  EXPECT_EQ(merged.to_json(plan_)["verdicts"], (nlohmann::ordered_json{{"regression", 0}, {"improvement", 0}, {"unchanged", 3}, {"inconclusive", 1}}));
+}
+
+TEST_F(ShardMergeTest, ASlowerWinnerOfAnyShardIsExitCodeThree) {
+  const auto result = [&](std::size_t item, const std::vector<double>& now) {
+    return nlohmann::ordered_json{{"id", plan_.items[item].item.id()}, {"previous", {{"process_medians_us", {100, 100.1, 99.9}}}}, {"winner", {{"process_medians_us", now}}}};
+  };
+  run_shard(0, {64, 256}, 0, false, {result(0, {100, 100.1, 99.9}), result(3, {300})});
+  run_shard(1, {128, 320}, 3, false, {result(1, {100, 100.1, 99.9}), result(4, {200, 200.2, 199.8})});
+  const SweepMerge merged = merge();
+  EXPECT_EQ(merged.exit_code, 3);
+  const auto json = merged.to_json(plan_);
+  ASSERT_EQ(json["regressions"].size(), 1U);
+  EXPECT_EQ(json["regressions"][0]["item"], plan_.items[4].item.display());
+  EXPECT_EQ(json["verdicts"]["inconclusive"], 1) << "what one process told is no regression, nor unchanged";
 }
 
 TEST_F(ShardMergeTest, SaysWhatIsMissingAndIsRepeatedWhenMoreIsThere) {

@@ -1,6 +1,10 @@
 // What a sweep tells at its end, and its exit code.
 #include "sweep/summary.h"
 
+#include <fstream>
+#include <iterator>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "sweep/session_outcome.h"
@@ -9,9 +13,13 @@
 namespace tunebook {
 namespace {
 
+// A session whose winner has three processes of about this time.
 nlohmann::ordered_json result(double before_us, double now_us) {
-  nlohmann::ordered_json json = {{"session", "s"}, {"winner", {{"median_us", now_us}, {"process_medians_us", {now_us}}}}, {"previous", nullptr}, {"wall_s", 2}};
-  if (before_us > 0) json["previous"] = {{"median_us", before_us}, {"process_medians_us", {before_us}}};
+  const auto winner = [](double us) {
+    return nlohmann::ordered_json{{"median_us", us}, {"process_medians_us", {us, 1.001 * us, 0.999 * us}}, {"configuration", {{"BM", 32}}}};
+  };
+  nlohmann::ordered_json json = {{"session", "s"}, {"winner", winner(now_us)}, {"previous", nullptr}, {"wall_s", 2}};
+  if (before_us > 0) json["previous"] = winner(before_us);
   return json;
 }
 
@@ -38,14 +46,70 @@ TEST(SweepSummary, ASlowerWinnerIsThree) {
   state.items[1].result = result(100, 103);
   state.items[2].result = result(100, 101);
   EXPECT_EQ(sweep_exit_code(state, SweepEnd::complete), 3);
-  ASSERT_EQ(regressions(state).size(), 1u);
   const auto json = summary_json(state, SweepEnd::complete, "book.db", "2027-01-15T09:00:00Z");
   EXPECT_EQ(json["exit_code"], 3);
+  EXPECT_EQ(json["verdicts"], (nlohmann::ordered_json{{"regression", 1}, {"improvement", 0}, {"unchanged", 1}, {"inconclusive", 0}}));
+  ASSERT_EQ(json["regressions"].size(), 1u);
   EXPECT_EQ(json["regressions"][0]["item"], "matmul n=2 on cpu");
-  EXPECT_DOUBLE_EQ(json["regressions"][0]["ratio"].get<double>(), 1.03);
-  EXPECT_NE(summary_text(state, SweepEnd::complete).find("slower than before: matmul n=2 on cpu: 103 us, before 100 us: +3.0 %, beyond 2.0 %"),
+  EXPECT_NEAR(json["regressions"][0]["change"].get<double>(), 0.03, 1e-12);
+  EXPECT_EQ(json["results"][1]["comparison"], json["regressions"][0]);
+  EXPECT_EQ(json["results"][2]["comparison"]["verdict"], "unchanged");
+  EXPECT_TRUE(json["results"][0]["comparison"].is_null());
+  const std::string text = summary_text(state, SweepEnd::complete);
+  EXPECT_NE(text.find("slower than before: matmul n=2 on cpu: 103 us, before 100 us, +3.0 %: "), std::string::npos) << text;
+}
+
+TEST(SweepSummary, WhatIsInconclusiveIsToldAndNoFailure) {
+  SweepState state = finished();
+  state.items[1].result = result(100, 150);
+  for (const char* side : {"previous", "winner"}) state.items[1].result[side]["process_medians_us"] = {state.items[1].result[side]["median_us"]};
+  EXPECT_EQ(sweep_exit_code(state, SweepEnd::complete), 0);
+  const auto json = summary_json(state, SweepEnd::complete, "b", "e");
+  EXPECT_TRUE(json["regressions"].empty());
+  ASSERT_EQ(json["inconclusive"].size(), 1u);
+  EXPECT_EQ(json["inconclusive"][0]["processes"], (nlohmann::ordered_json{1, 1}));
+  EXPECT_EQ(json["inconclusive"][0]["why"], "never tuned");
+  const std::string text = summary_text(state, SweepEnd::complete);
+  EXPECT_NE(text.find("perhaps slower than before: matmul n=2 on cpu: 150 us, before 100 us, +50.0 %: the base was timed in one process only"),
             std::string::npos)
-      << summary_text(state, SweepEnd::complete);
+      << text;
+}
+
+// What tuner/sweep/sweeping.md describes, and nothing else.
+TEST(SweepSummary, ItsMembersAreThoseOfItsDescription) {
+  const std::string path = std::string(TUNEBOOK_SOURCE_DIR) + "/tuner/sweep/sweeping.md";
+  std::ifstream file(path);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t begin = text.find("## The summary");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string description = text.substr(begin);
+  SweepState state = finished();
+  state.items[1].result = result(100, 103);
+  state.devices["cpu"] = {"cpu", 2, 10, 6, 12, ""};
+  const auto json = summary_json(state, SweepEnd::complete, "b", "e");
+  const auto expect_described = [&](const nlohmann::ordered_json& object) {
+    for (const auto& [name, value] : object.items()) EXPECT_NE(description.find('`' + name + '`'), std::string::npos) << name;
+  };
+  expect_described(json);
+  expect_described(json["items"]);
+  expect_described(json["devices"][0]);
+  expect_described(json["verdicts"]);
+  expect_described(json["regressions"][0]);
+  expect_described(json["results"][0]);
+}
+
+TEST(SweepSummary, WhatWasBegunAndInterruptedIsNotCalledNotBegun) {
+  SweepState state = finished();
+  state.items[1].status = ItemStatus::interrupted;
+  state.items[1].reason = "asked to end after 40 s; its trials are kept";
+  state.items[1].result = nullptr;
+  state.items[2].status = ItemStatus::pending;
+  state.items[2].result = nullptr;
+  const std::string text = summary_text(state, SweepEnd::interrupted);
+  EXPECT_NE(text.find("of 3 sessions 1 done, 1 begun and interrupted, 1 not begun\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  begun and interrupted: matmul n=2 on cpu: asked to end after 40 s"), std::string::npos) << text;
+  EXPECT_EQ(sweep_exit_code(state, SweepEnd::deadline), 0);
+  EXPECT_EQ(summary_json(state, SweepEnd::deadline, "b", "e")["items"]["interrupted"], 1);
 }
 
 TEST(SweepSummary, WhatCouldNotBeRunIsOne) {
@@ -55,7 +119,7 @@ TEST(SweepSummary, WhatCouldNotBeRunIsOne) {
     state.items[1].status = status;
     state.items[1].result = nullptr;
     EXPECT_EQ(sweep_exit_code(state, SweepEnd::complete), 1) << item_status_name(status);
-    EXPECT_EQ(regressions(state).size(), 1u);
+    EXPECT_EQ(with_verdict(compare_nights(state), reports::Verdict::regression).size(), 1u);
   }
   EXPECT_EQ(sweep_exit_code(finished(), SweepEnd::interrupted), 1);
 }

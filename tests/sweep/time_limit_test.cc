@@ -46,10 +46,12 @@ TEST(TimeLimit, Durations) {
   EXPECT_EQ(TimeLimit::parse_time("30s", "--time").seconds, 30.0);
   EXPECT_EQ(TimeLimit::parse_time("1.5h", "--time").seconds, 5400.0);
   EXPECT_EQ(TimeLimit::parse_time("168h", "--time").seconds, 7 * kDay);
-  for (const char* bad : {"", "8", "h", "0h", "-1h", "8 h", "8d", "1e3s", "nans", "infs", "169h", "8h8", "1.2.3h", "+8h"}) {
+  EXPECT_EQ(TimeLimit::parse_time("7m30s", "--time").seconds, 450.0);
+  EXPECT_EQ(TimeLimit::parse_time("1h0.5m2s", "--time").seconds, 3632.0);
+  for (const char* bad : {"", "8", "h", "30s7m", "7m7m", "7m30", "m30s", "7m s", "0m0s", "0h", "-1h", "8 h", "8d", "1e3s", "nans", "infs", "169h", "8h8", "1.2.3h", "+8h"}) {
     EXPECT_THROW(TimeLimit::parse_time(bad, "--time"), InputError) << bad;
   }
-  EXPECT_EQ(error_of([] { TimeLimit::parse_time("8d", "--time"); }), "--time: found \"8d\", expected a time such as 8h, 90m or 30s");
+  EXPECT_EQ(error_of([] { TimeLimit::parse_time("8d", "--time"); }), "--time: found \"8d\", expected a time such as 8h, 90m, 30s or 7m30s");
 }
 
 TEST(TimeLimit, TimesOfTheDay) {

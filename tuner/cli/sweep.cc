@@ -109,7 +109,7 @@ void add_sweep(CLI::App& app, Invocation& invocation) {
   verb->add_flag("--dry-run", options->dry_run, "Show what would be run, what is fresh and why, and the expected time; run nothing");
   verb->add_flag("--ask-devices,!--no-ask-devices", options->run.ask_devices,
                  "Start workers to learn what the devices, toolkit and driver are (default: yes); else as the book saw them last");
-  verb->add_option("--time", options->time, "The time that there is: 8h, 90m, 30s (default: the plan's)")->type_name("TIME");
+  verb->add_option("--time", options->time, "The time that there is: 8h, 90m, 7m30s (default: the plan's)")->type_name("TIME");
   verb->add_option("--until", options->until, "The time of the day when it must have ended: 06:00 (default: the plan's)")->type_name("HH:MM");
   add_slurm_options(*verb, options->slurm);
   add_book_option(*verb, options->run.book);

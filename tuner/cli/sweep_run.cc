@@ -147,10 +147,10 @@ void check_command(const std::vector<std::string>& command) {
   throw InputError(fmt::format("--on-finish: found no command {} that can be run; give its path", in_quotes(name)));
 }
 
-// True if the command ended with exit code 0.
+// True if the command ended with exit code 0. `summary`: "" if there is none, and then the command gets no path.
 bool run_on_finish(const std::vector<std::string>& command, const std::string& summary, int exit_code) {
   std::vector<std::string> words = command;
-  words.push_back(summary);
+  if (!summary.empty()) words.push_back(summary);
   std::vector<std::string> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) variables.emplace_back(*entry);
   variables.push_back("TUNEBOOK_SUMMARY=" + summary);
@@ -185,27 +185,41 @@ bool run_on_finish(const std::vector<std::string>& command, const std::string& s
   return false;
 }
 
-// Writes the summary and tells it. Returns the exit code.
+// A summary that is there from now on is this sweep's: whoever waits for one must not read last night's.
+void remove_old_summary(const std::filesystem::path& file) {
+  std::error_code error;
+  std::filesystem::remove(file, error);
+  if (error) {
+    throw EnvironmentError(fmt::format("the old summary {} cannot be removed: {}; give write permission, or name another file with --summary", file.string(),
+                                       error.message()));
+  }
+}
+
+// Writes the summary and tells it. Returns the exit code: a summary that cannot be written makes a 0 a 1.
 int finish(const SweepState& state, SweepEnd end, const std::filesystem::path& book, const std::filesystem::path& summary_file,
            const SweepRunOptions& options, const Invocation& invocation) {
-  const nlohmann::ordered_json summary = summary_json(state, end, book.string(), utc_text(now_s()));
+  nlohmann::ordered_json summary = summary_json(state, end, book.string(), utc_text(now_s()));
   int exit_code = sweep_exit_code(state, end);
+  std::string written = summary_file.string();
   try {
     write_atomically(summary_file, summary.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } catch (const EnvironmentError& error) {
-    fmt::print(stderr, "tunebook: the summary {}\n", error.what());
-    if (!options.summary.empty() && exit_code == kDone) exit_code = kFailed;
+    written.clear();
+    if (exit_code == kDone) exit_code = kFailed;
+    summary["exit_code"] = exit_code;
+    fmt::print(stderr, "tunebook: the summary {}; there is none of this sweep{}\n", error.what(),
+               options.on_finish.empty() ? "" : ", and the command of --on-finish gets no path");
   }
   if (options.json) {
     print_json(summary);
   } else {
-    fmt::print("{}book: {}\nsummary: {}\n", summary_text(state, end), book.string(), summary_file.string());
+    fmt::print("{}book: {}\nsummary: {}\n", summary_text(state, end), book.string(), written.empty() ? "none" : written);
   }
   if (end == SweepEnd::interrupted || end == SweepEnd::no_room) {
     fmt::print(stderr, "{}; what is finished is in {}\nresume with: {}\n",
                end == SweepEnd::no_room ? "the disk is full: make room" : "interrupted", book.string(), invocation.command_line());
   }
-  if (!options.on_finish.empty() && !run_on_finish(options.on_finish, summary_file.string(), exit_code) && exit_code == kDone) exit_code = kFailed;
+  if (!options.on_finish.empty() && !run_on_finish(options.on_finish, written, exit_code) && exit_code == kDone) exit_code = kFailed;
   return exit_code;
 }
 
@@ -245,6 +259,7 @@ int run_plan(SweepPlan plan, const SweepRunOptions& options, const Invocation& i
                plan.file, state->start_utc, utc_text(*state->deadline), utc_text(state->start + kSameNightSeconds));
     return kFailed;
   }
+  remove_old_summary(files.summary);
   if (found == Resumption::none) {
     state = new_sweep(plan, book, options.ask_devices, now, now);
   } else {

@@ -194,6 +194,7 @@ void print_merge(const SweepMerge& merge, const FrozenPlan& plan) {
     fmt::print(stderr, "missing: {}\n", plan.items[merge.missing[i]].item.display());
   }
   if (merge.missing.size() > kNamedItems) fmt::print(stderr, "missing: {} more\n", merge.missing.size() - kNamedItems);
+  fmt::print(stderr, "{}", verdicts_text(plan, merge.comparisons));
 }
 
 }  // namespace

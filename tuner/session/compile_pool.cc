@@ -335,6 +335,10 @@ void CompilePool::submit(CompileRequest request, int priority, Callback callback
   impl_->request_dispatch();
 }
 
+std::size_t CompilePool::cancel_queued(int below_priority) {
+  return std::erase_if(impl_->queue, [&](const auto& entry) { return -entry.first.first < below_priority; });
+}
+
 std::size_t CompilePool::cancel_queued() {
   const std::size_t count = impl_->queue.size();
   impl_->queue.clear();

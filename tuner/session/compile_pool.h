@@ -59,8 +59,9 @@ class CompilePool {
   void start();
   // Higher priority first, equal ones in order of submission. The callback is called from the loop, once.
   void submit(CompileRequest request, int priority, Callback callback);
-  // Drops the jobs that have not begun, or wait to begin again; their callbacks are not called. Returns how many.
-  std::size_t cancel_queued();
+  // Drops the jobs of a lower priority than this that have not begun, or wait to begin again; their callbacks are not called. Returns how many.
+  std::size_t cancel_queued(int below_priority);
+  std::size_t cancel_queued();  // all
 
   // Stops and continues the processes that are compiling now, with their children; nothing is handed out meanwhile.
   void stop_running();

@@ -365,7 +365,8 @@ struct DeviceExecutor::Impl {
     jobs.clear();
     ready.clear();
     waiting.clear();
-    compiling -= std::min(compiling, pool->cancel_queued());
+    // Not the reference: the finalists are timed with its buffers, also where the search ended before it was compiled.
+    compiling -= std::min(compiling, pool->cancel_queued(kReferencePriority));
     pool->continue_running();  // it may stand still for a timing that is over now
     if (!runner->idle()) runner->shut_down();
   }

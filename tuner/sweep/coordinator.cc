@@ -92,7 +92,9 @@ class Coordinator {
     ++state_.runs;
     for (ItemState& item : state_.items) {
       // What another run may do.
-      if (item.status == ItemStatus::no_time || item.status == ItemStatus::no_device || item.status == ItemStatus::no_room) item.status = ItemStatus::pending;
+      const bool left = item.status == ItemStatus::interrupted || item.status == ItemStatus::no_time || item.status == ItemStatus::no_device ||
+                        item.status == ItemStatus::no_room;
+      if (left) item.status = ItemStatus::pending;
     }
     CompileSlots::create(options_.files.slots, options_.cores);
     changed();
@@ -284,7 +286,8 @@ class Coordinator {
       work.busy_s += busy_seconds(outcome.result);
       finish_item(lane, item, outcome.result);
     } else if (ending_) {
-      item.reason = "interrupted";  // its trials are kept
+      item.status = ItemStatus::interrupted;
+      item.reason = fmt::format("asked to end after {}; its trials are kept", duration_text(seconds_between(lane.since, now)));
     } else if (outcome.kind == Kind::nothing_stands) {
       item.tune_instead = true;
     } else {

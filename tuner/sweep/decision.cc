@@ -1,6 +1,7 @@
 #include "sweep/decision.h"
 
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "core/error.h"
@@ -11,7 +12,9 @@ namespace {
 
 constexpr std::array<std::pair<Action, std::string_view>, 4> kActions = {{
     {Action::tune, "tune"}, {Action::retime, "retime"}, {Action::go_on, "continue"}, {Action::fresh, "fresh"}}};
-constexpr double kMostSeconds = 1e12;  // anything larger is damage
+constexpr double kMostSeconds = 1e12;  // anything larger is damage, as with these two
+constexpr double kMostNoise = 1e12;
+constexpr std::int64_t kMostNights = 1'000'000;
 
 }  // namespace
 
@@ -55,6 +58,17 @@ Estimate Estimate::from_json(const nlohmann::ordered_json& json, const std::stri
   estimate.basis = reader.text("basis");
   reader.finish();
   return estimate;
+}
+
+nlohmann::ordered_json NightNoise::to_json() const { return {{"share", share}, {"nights", nights}}; }
+
+NightNoise NightNoise::from_json(const nlohmann::ordered_json& json, const std::string& where) {
+  MemberReader reader(json, where);
+  NightNoise noise;
+  noise.share = reader.number("share", 0, kMostNoise);
+  noise.nights = static_cast<std::size_t>(reader.integer("nights", 0, kMostNights));
+  reader.finish();
+  return noise;
 }
 
 }  // namespace tunebook

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -43,6 +44,17 @@ struct Estimate {
   nlohmann::ordered_json to_json() const;
   static Estimate from_json(const nlohmann::ordered_json& json, const std::string& where);  // throws InputError
   friend bool operator==(const Estimate&, const Estimate&) = default;
+};
+
+// How much an item's times moved from night to night before the sweep, though nothing about it had changed: reports::HistoricalNoise. What is
+// no more than that is no regression.
+struct NightNoise {
+  double share = 0;           // 0 if there are too few nights
+  std::size_t nights = 0;
+
+  nlohmann::ordered_json to_json() const;
+  static NightNoise from_json(const nlohmann::ordered_json& json, const std::string& where);  // throws InputError
+  friend bool operator==(const NightNoise&, const NightNoise&) = default;
 };
 
 }  // namespace tunebook

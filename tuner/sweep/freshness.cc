@@ -36,8 +36,11 @@ struct Standing {
   const SessionSummary* winner = nullptr;         // the newest of this kernel hash that has one: what a lookup answers with
 };
 
+// Of two that ended at one moment the smaller id counts, as in lookups.
 void take_newest(const SessionSummary*& newest, const SessionSummary& session) {
-  if (newest == nullptr || session.finished.value_or(session.started) >= newest->finished.value_or(newest->started)) newest = &session;
+  const double time = session.finished.value_or(session.started);
+  const double newest_time = newest == nullptr ? 0 : newest->finished.value_or(newest->started);
+  if (newest == nullptr || time > newest_time || (time == newest_time && session.id < newest->id)) newest = &session;
 }
 
 Standing standing_of(const SweepItem& item, const ItemContext& context, const SessionIndex& index) {

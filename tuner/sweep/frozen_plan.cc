@@ -74,7 +74,8 @@ nlohmann::ordered_json FrozenPlan::to_json() const {
   json["time"] = time_json(time);
   json["items"] = nlohmann::ordered_json::array();
   for (const FrozenItem& frozen : items) {
-    json["items"].push_back({{"item", frozen.item.to_json()}, {"decision", frozen.decision.to_json()}, {"estimate", frozen.estimate.to_json()}});
+    json["items"].push_back({{"item", frozen.item.to_json()}, {"decision", frozen.decision.to_json()}, {"estimate", frozen.estimate.to_json()},
+                             {"noise", frozen.noise.to_json()}});
   }
   json["shards"] = shards;
   return json;
@@ -95,6 +96,7 @@ FrozenPlan FrozenPlan::from_json(const nlohmann::ordered_json& json, const std::
     frozen.item = SweepItem::from_json(members.json("item"), members.path("item"));
     frozen.decision = Decision::from_json(members.json("decision"), members.path("decision"));
     frozen.estimate = Estimate::from_json(members.json("estimate"), members.path("estimate"));
+    if (members.has("noise")) frozen.noise = NightNoise::from_json(members.json("noise"), members.path("noise"));  // older ones have none
     members.finish();
     plan.items.push_back(std::move(frozen));
   }

@@ -18,7 +18,7 @@ KernelCatalog::Recorded read_recording(const std::string& path) {
   const Recording recording = Recording::load(path);
   const ReplayExecutor executor(recording);
   const ExecutorIdentity& place = executor.identity();
-  return {path, recording.kernel(), recording.problem(), place.device, recording.content_hash(), place.toolchain, place.method};
+  return {path, recording.kernel(), recording.problem(), place.device, recording.names(), recording.content_hash(), place.toolchain, place.method};
 }
 
 // Recordings of a folder: their declarations, and packed ones of other tuners. Sorted, so that a plan's order is the same everywhere.

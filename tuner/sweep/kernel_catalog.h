@@ -27,6 +27,7 @@ class KernelCatalog {
     std::string kernel;
     Problem problem;
     Device device;
+    Names names;           // that "where" may use
     std::string hash;      // Recording::content_hash()
     std::string toolchain, method;  // as ReplayExecutor has them
   };

@@ -19,7 +19,7 @@ struct TimeLimit {
   std::optional<int> until_minute;        // "06:00": minutes after midnight, local time; the next such time
   bool empty() const { return !seconds && !until_minute; }
   // Throws InputError naming `what` ("--time").
-  static TimeLimit parse_time(const std::string& text, const std::string& what);    // 30s, 90m, 8h, 1.5h; at most a week
+  static TimeLimit parse_time(const std::string& text, const std::string& what);    // 30s, 90m, 7m30s, 8h, 1.5h; at most a week
   static TimeLimit parse_until(const std::string& text, const std::string& what);   // HH:MM
   // The moment when the sweep must have ended (seconds since 1970), the earlier of both; empty if there is no limit. `start`: when the
   // sweep began. "06:00" is the first such moment after `start`, by the local time zone with its changes between summer and winter.
@@ -59,6 +59,7 @@ struct FrozenItem {
   SweepItem item;
   Decision decision;
   Estimate estimate;
+  NightNoise noise;
   friend bool operator==(const FrozenItem&, const FrozenItem&) = default;
 };
 struct FrozenPlan {

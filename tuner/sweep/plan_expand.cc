@@ -202,6 +202,15 @@ void PlanExpander::check_where(const PlanEntry& entry, const KernelSpec& spec, c
   }
 }
 
+void PlanExpander::add_recorded(const PlanEntry& entry, const KernelCatalog::Recorded& recorded) {
+  try {
+    compile_where(entry.settings.session.where, recorded.names);
+  } catch (const InputError& error) {
+    fault(entry.path, fmt::format("kernel {} in {}: {}", recorded.kernel, recorded.path, one_line(error.what())));
+  }
+  add_item(entry, recorded.kernel, recorded.problem, "replay:" + recorded.path);
+}
+
 void PlanExpander::add_template(const PlanEntry& entry, const std::string& kernel, const std::vector<std::string>& devices) {
   const KernelTemplate* found = nullptr;
   try {
@@ -249,7 +258,7 @@ void PlanExpander::add_replay(const PlanEntry& entry, const std::string& kernel,
     return fault(entry.path, one_line(error.what()));
   }
   if (entry.default_shape) {
-    for (const KernelCatalog::Recorded& one : recorded) add_item(entry, kernel, one.problem, "replay:" + one.path);
+    for (const KernelCatalog::Recorded& one : recorded) add_recorded(entry, one);
     return;
   }
   std::vector<std::optional<std::string>> types(entry.types.begin(), entry.types.end());
@@ -261,7 +270,7 @@ void PlanExpander::add_replay(const PlanEntry& entry, const std::string& kernel,
       for (const KernelCatalog::Recorded& one : recorded) {
         if (!is_recorded_problem(shape, type, one.problem)) continue;
         any = true;
-        add_item(entry, kernel, one.problem, "replay:" + one.path);
+        add_recorded(entry, one);
       }
       if (any) continue;
       std::vector<std::string> known;

@@ -37,6 +37,7 @@ class PlanExpander {
  private:
   void add_template(const PlanEntry& entry, const std::string& kernel, const std::vector<std::string>& devices);
   void add_replay(const PlanEntry& entry, const std::string& kernel, const std::string& device);
+  void add_recorded(const PlanEntry& entry, const KernelCatalog::Recorded& recorded);
   // The problems that a shape means for a kernel in the types asked for; none, and a note of the fault, if it fits not.
   std::vector<Problem> problems_of(const PlanEntry& entry, const KernelSpec& spec, const WantedShape& shape);
   bool knows_dimensions(const KernelSpec& spec, const WantedShape& shape);

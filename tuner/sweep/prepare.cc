@@ -20,6 +20,7 @@
 #include "sweep/estimate.h"
 #include "sweep/freshness.h"
 #include "sweep/kernel_catalog.h"
+#include "sweep/night_comparison.h"
 #include "sweep/session_index.h"
 #include "worker/method.h"
 
@@ -65,6 +66,7 @@ class Preparation {
     frozen.item = item;
     frozen.decision = decide(item, context, index_, options_.now, options_.sweep_start);
     frozen.estimate = estimator_.estimate(item, context, frozen.decision, space_size(item, place.device));
+    frozen.noise = night_noise(item, context, index_, options_.sweep_start);
     return frozen;
   }
 
@@ -185,6 +187,7 @@ FrozenItem prepare_item(const SweepItem& item, const std::string& kernel_hash, c
   frozen.item = item;
   frozen.decision = decide(item, context, index, options.now, options.sweep_start);
   frozen.estimate = Estimator(history, index).estimate(item, context, frozen.decision);
+  frozen.noise = night_noise(item, context, index, options.sweep_start);
   return frozen;
 }
 

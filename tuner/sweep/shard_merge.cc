@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <set>
 #include <system_error>
 #include <tuple>
@@ -63,11 +64,39 @@ void leave_closed(const fs::path& book, const fs::path& scratch, const fs::path&
   sync_folder(target.parent_path());
 }
 
+// What the shard's sessions said, one for each of its items; null if its summary does not tell.
+const nlohmann::ordered_json* results_of(const ShardReport& shard) {
+  if (!shard.complete()) return nullptr;
+  const nlohmann::ordered_json& result = shard.snapshot->result;
+  const auto summary = result.find("summary");
+  if (summary == result.end() || !summary->is_object()) return nullptr;
+  const auto results = summary->find("results");
+  return results != summary->end() && results->is_array() ? &*results : nullptr;
+}
+
+// A shard judged its own items only: the more there are, the larger a change by chance is among them.
+std::vector<NightComparison> compare_all(const SweepMerge& merge, const FrozenPlan& plan) {
+  std::map<std::string, const nlohmann::ordered_json*> by_id;
+  for (const ShardReport& shard : merge.shards) {
+    const nlohmann::ordered_json* results = results_of(shard);
+    if (results == nullptr) continue;
+    for (const auto& result : *results) {
+      if (const auto id = result.find("id"); result.is_object() && id != result.end() && id->is_string()) by_id[id->get<std::string>()] = &result;
+    }
+  }
+  std::vector<const nlohmann::ordered_json*> results;
+  for (const FrozenItem& frozen : plan.items) {
+    const auto found = by_id.find(frozen.item.id());
+    results.push_back(found == by_id.end() ? nullptr : found->second);
+  }
+  return compare_nights(plan, results);
+}
+
 int exit_code_of(const SweepMerge& merge) {
-  bool regression = false;
+  bool regression = !with_verdict(merge.comparisons, reports::Verdict::regression).empty();
   for (const ShardReport& shard : merge.shards) {
     if (shard.exit_code() != 0 && shard.exit_code() != 3) return 1;
-    regression = regression || shard.exit_code() == 3;
+    regression = regression || (shard.exit_code() == 3 && results_of(shard) == nullptr);
   }
   if (!merge.missing.empty()) return 1;
   return regression ? 3 : 0;
@@ -122,6 +151,7 @@ SweepMerge merge_sweep(const SweepFolder& folder, const FrozenPlan& plan, const 
   merge.trials = health.trials;
   leave_closed(book, scratch.path(), folder.merged());
   merge.book = folder.merged();
+  merge.comparisons = compare_all(merge, plan);
   merge.exit_code = exit_code_of(merge);
   return merge;
 }
@@ -143,6 +173,7 @@ nlohmann::ordered_json SweepMerge::to_json(const FrozenPlan& plan) const {
   }
   json["missing"] = nlohmann::ordered_json::array();
   for (const std::size_t item : missing) json["missing"].push_back(plan.items[item].item.to_json());
+  add_verdicts(json, plan, comparisons);
   json["exit_code"] = exit_code;
   return json;
 }

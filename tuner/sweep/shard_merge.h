@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "db/merge.h"
+#include "sweep/night_comparison.h"
 #include "sweep/plan.h"
 #include "sweep/shard_task.h"
 #include "sweep/snapshot.h"
@@ -33,7 +34,8 @@ struct SweepMerge {
   MergeCounts added;                     // to what the sweep began with
   std::int64_t sessions = 0, trials = 0; // in the merged book
   std::filesystem::path book;            // where it lies
-  int exit_code = 0;                     // 0; 1: something is missing or failed; 3: else, if a shard found a regression
+  std::vector<NightComparison> comparisons;  // of what all complete shards measured, judged together
+  int exit_code = 0;                     // 0; 1: something is missing or failed; 3: else, if a winner is slower than the one before
 
   nlohmann::ordered_json to_json(const FrozenPlan& plan) const;
 };

@@ -25,10 +25,11 @@ namespace {
 
 constexpr int kVersion = 1;
 
-constexpr std::array<std::pair<ItemStatus, std::string_view>, 9> kStatuses = {{{ItemStatus::pending, "pending"},
+constexpr std::array<std::pair<ItemStatus, std::string_view>, 10> kStatuses = {{{ItemStatus::pending, "pending"},
                                                                               {ItemStatus::fresh, "fresh"},
                                                                               {ItemStatus::done, "done"},
                                                                               {ItemStatus::cut, "cut"},
+                                                                              {ItemStatus::interrupted, "interrupted"},
                                                                               {ItemStatus::no_winner, "no_winner"},
                                                                               {ItemStatus::failed, "failed"},
                                                                               {ItemStatus::no_time, "no_time"},

@@ -20,6 +20,7 @@ enum class ItemStatus {
   fresh,        // the book's answer was good: nothing was to be done
   done,         // its session is finished
   cut,          // its search was cut at its time limit; what was found is in the book, and the next sweep goes on with it
+  interrupted,  // its session was asked to end before it had a winner: its trials are kept, and it goes on in the next run or sweep
   no_winner,    // it ended, and no configuration passed
   failed,       // it could not be run; `reason` says why
   no_time,      // its turn did not come before the deadline, or came too late
@@ -32,7 +33,7 @@ struct ItemState {
   ItemStatus status = ItemStatus::pending;
   int attempts = 0;             // sessions that ended neither well nor because they were asked to
   bool tune_instead = false;    // it was to be timed anew, but the winner that stood is gone
-  std::string reason;           // of failed, no_time, no_device, no_room; of pending, of the last attempt
+  std::string reason;           // of failed, interrupted, no_time, no_device, no_room; of pending, of the last attempt
   nlohmann::ordered_json result;  // of done, cut, no_winner: what `tune --json` said, shortened; else null
 };
 

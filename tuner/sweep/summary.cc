@@ -4,13 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "core/statistics.h"
 
 namespace tunebook {
 namespace {
 
 constexpr ItemStatus kOrder[] = {ItemStatus::done,   ItemStatus::cut,       ItemStatus::fresh,   ItemStatus::no_winner, ItemStatus::failed,
-                                 ItemStatus::no_device, ItemStatus::no_room, ItemStatus::no_time, ItemStatus::pending};
+                                 ItemStatus::no_device, ItemStatus::no_room, ItemStatus::interrupted, ItemStatus::no_time, ItemStatus::pending};
 constexpr std::size_t kListed = 20;  // of each kind, in the text
 
 const char* description(ItemStatus status) {
@@ -19,31 +18,14 @@ const char* description(ItemStatus status) {
     case ItemStatus::fresh: return "fresh";
     case ItemStatus::done: return "done";
     case ItemStatus::cut: return "cut at their time limit";
+    case ItemStatus::interrupted: return "begun and interrupted";
     case ItemStatus::no_winner: return "without a winner";
     case ItemStatus::failed: return "failed";
-    case ItemStatus::no_time: return "without time";
+    case ItemStatus::no_time: return "not begun for want of time";
     case ItemStatus::no_device: return "without a device";
     case ItemStatus::no_room: return "without room on the disk";
   }
   return "?";
-}
-
-std::vector<double> medians(const nlohmann::ordered_json& result, const char* which) {
-  const auto part = result.find(which);
-  if (part == result.end() || !part->is_object()) return {};
-  std::vector<double> values;
-  for (const auto& value : part->value("process_medians_us", nlohmann::ordered_json::array())) {
-    if (value.is_number()) values.push_back(value.get<double>());
-  }
-  return values;
-}
-
-// A session whose objective is energy is judged by that.
-std::vector<double> objective_values(const nlohmann::ordered_json& result, const char* which, bool energy) {
-  if (!energy) return medians(result, which);
-  const auto part = result.find(which);
-  if (part == result.end() || !part->is_object() || !part->contains("energy_j")) return {};
-  return {part->at("energy_j").get<double>()};
 }
 
 nlohmann::ordered_json result_json(const SweepState& state, std::size_t index) {
@@ -77,17 +59,10 @@ std::string_view sweep_end_name(SweepEnd end) {
   return "?";
 }
 
-std::vector<Regression> regressions(const SweepState& state) {
-  std::vector<Regression> found;
-  for (std::size_t i = 0; i < state.items.size(); ++i) {
-    const nlohmann::ordered_json& result = state.items[i].result;
-    if (!result.is_object()) continue;
-    const bool energy = state.plan.items[i].item.settings.objective == Objective::energy;
-    const std::vector<double> before = medians(result, "previous"), now = medians(result, "winner");
-    const auto slowdown = slower_than_before(objective_values(result, "previous", energy), objective_values(result, "winner", energy));
-    if (slowdown && !before.empty() && !now.empty()) found.push_back({i, median(before), median(now), *slowdown});
-  }
-  return found;
+std::vector<NightComparison> compare_nights(const SweepState& state) {
+  std::vector<const nlohmann::ordered_json*> results;
+  for (const ItemState& item : state.items) results.push_back(&item.result);
+  return compare_nights(state.plan, results);
 }
 
 std::map<ItemStatus, std::size_t> count_items(const SweepState& state) {
@@ -102,11 +77,12 @@ int sweep_exit_code(const SweepState& state, SweepEnd end) {
   for (const ItemStatus status : {ItemStatus::no_winner, ItemStatus::failed, ItemStatus::no_device, ItemStatus::no_room}) {
     if (counts.contains(status)) return 1;
   }
-  return regressions(state).empty() ? 0 : 3;
+  return with_verdict(compare_nights(state), reports::Verdict::regression).empty() ? 0 : 3;
 }
 
 nlohmann::ordered_json summary_json(const SweepState& state, SweepEnd end, const std::string& book, const std::string& ended_utc) {
   nlohmann::ordered_json json;
+  json["tunebook_sweep_summary"] = kSummaryVersion;
   json["sweep"] = state.id;
   json["plan"] = state.plan.name;
   json["book"] = book;
@@ -129,16 +105,15 @@ nlohmann::ordered_json summary_json(const SweepState& state, SweepEnd end, const
                                {"busy_share", share(work)},
                                {"out", work.out_reason}});
   }
-  json["regressions"] = nlohmann::ordered_json::array();
-  for (const Regression& regression : regressions(state)) {
-    json["regressions"].push_back({{"item", state.plan.items[regression.item].item.display()},
-                                   {"before_us", regression.before_us},
-                                   {"now_us", regression.now_us},
-                                   {"ratio", regression.slowdown.ratio},
-                                   {"allowed", regression.slowdown.allowed}});
-  }
+  const std::vector<NightComparison> comparisons = compare_nights(state);
+  add_verdicts(json, state.plan, comparisons);
   json["results"] = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < state.items.size(); ++i) json["results"].push_back(result_json(state, i));
+  for (std::size_t i = 0; i < state.items.size(); ++i) {
+    nlohmann::ordered_json result = result_json(state, i);
+    result["comparison"] = nullptr;
+    json["results"].push_back(std::move(result));
+  }
+  for (const NightComparison& comparison : comparisons) json["results"][comparison.item]["comparison"] = comparison.to_json(state.plan);
   return json;
 }
 
@@ -154,7 +129,7 @@ std::string summary_text(const SweepState& state, SweepEnd end) {
     text += fmt::format("  {}: {} sessions in {:.1f} s, running kernels {:.0f} % of {:.1f} s{}\n", work.name, work.sessions, work.session_s, 100 * share(work),
                         work.available_s, work.out_reason.empty() ? "" : "; not used any more: " + work.out_reason.substr(0, work.out_reason.find('\n')));
   }
-  for (const ItemStatus status : {ItemStatus::failed, ItemStatus::no_winner}) {
+  for (const ItemStatus status : {ItemStatus::failed, ItemStatus::no_winner, ItemStatus::interrupted}) {
     std::size_t listed = 0;
     for (std::size_t i = 0; i < state.items.size(); ++i) {
       if (state.items[i].status != status) continue;
@@ -165,12 +140,7 @@ std::string summary_text(const SweepState& state, SweepEnd end) {
       text += fmt::format("  {}: {}: {}\n", description(status), state.plan.items[i].item.display(), state.items[i].reason.substr(0, state.items[i].reason.find('\n')));
     }
   }
-  for (const Regression& regression : regressions(state)) {
-    text += fmt::format("  slower than before: {}: {:.4g} us, before {:.4g} us: {:+.1f} %, beyond {:.1f} %\n",
-                        state.plan.items[regression.item].item.display(), regression.now_us, regression.before_us,
-                        100 * (regression.slowdown.ratio - 1), 100 * (regression.slowdown.allowed - 1));
-  }
-  return text;
+  return text + verdicts_text(state.plan, compare_nights(state));
 }
 
 }  // namespace tunebook

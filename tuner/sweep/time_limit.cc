@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -28,22 +29,32 @@ double moment(std::time_t start, int days, int minute) {
   return static_cast<double>(std::mktime(&local));
 }
 
+// Numbers with their units, the larger unit first: "8h", "1.5h", "7m30s". Nothing if it is none, or no time at all.
+std::optional<double> seconds_of(std::string_view text) {
+  constexpr std::size_t kMaxDigits = 32;  // of a number
+  double seconds = 0;
+  if (text.empty()) return std::nullopt;
+  for (std::string_view units = "hms"; !text.empty();) {
+    const std::size_t length = std::min(text.find_first_not_of("0123456789."), text.size());
+    const std::size_t unit = length < text.size() ? units.find(text[length]) : std::string_view::npos;
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + length, number, std::chars_format::fixed);
+    if (length == 0 || length > kMaxDigits || unit == std::string_view::npos || error != std::errc() || end != text.data() + length) return std::nullopt;
+    seconds += number * (text[length] == 'h' ? 3600 : text[length] == 'm' ? 60 : 1);
+    units.remove_prefix(unit + 1);
+    text.remove_prefix(length + 1);
+  }
+  return seconds > 0 ? std::optional(seconds) : std::nullopt;
+}
+
 }  // namespace
 
 TimeLimit TimeLimit::parse_time(const std::string& text, const std::string& what) {
-  const char unit = text.empty() ? '\0' : text.back();
-  const double scale = unit == 's' ? 1 : unit == 'm' ? 60 : unit == 'h' ? 3600 : 0;
-  const std::string_view digits = std::string_view(text).substr(0, text.empty() ? 0 : text.size() - 1);
-  constexpr std::size_t kMaxDigits = 32;
-  double number = 0;
-  const bool plain = !digits.empty() && digits.size() <= kMaxDigits && digits.find_first_not_of("0123456789.") == std::string_view::npos;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number, std::chars_format::fixed);
-  if (scale == 0 || !plain || error != std::errc() || end != digits.data() + digits.size() || !(number > 0)) {
-    throw InputError(fmt::format("{}: found {}, expected a time such as 8h, 90m or 30s", what, in_quotes(text)));
-  }
+  const std::optional<double> seconds = seconds_of(text);
+  if (!seconds) throw InputError(fmt::format("{}: found {}, expected a time such as 8h, 90m, 30s or 7m30s", what, in_quotes(text)));
+  if (*seconds > kMostSeconds) throw InputError(fmt::format("{}: found {}, expected a week at most", what, in_quotes(text)));
   TimeLimit limit;
-  limit.seconds = number * scale;
-  if (*limit.seconds > kMostSeconds) throw InputError(fmt::format("{}: found {}, expected a week at most", what, in_quotes(text)));
+  limit.seconds = seconds;
   return limit;
 }
 
