@@ -12,6 +12,8 @@
 #include <string>
 #include <thread>
 
+#include <nlohmann/json.hpp>
+
 #include "db/store.h"
 #include "sweep_fixture.h"
 
@@ -38,6 +40,7 @@ class SweepKills : public SweepCliTest {
 
   // Kills the coordinator, or it and everything that it started, after so long. True if the kill hit it.
   bool run_and_kill(const Words& words, double delay_s, bool all_at_once) {
+    const std::string before = state(words);
     RunningProgram program = start(words);
     std::this_thread::sleep_for(std::chrono::duration<double>(delay_s));
     program.send(SIGKILL);
@@ -45,9 +48,25 @@ class SweepKills : public SweepCliTest {
       for (const pid_t process : processes_left()) ::kill(process, SIGKILL);
     }
     const ProgramResult result = program.wait();
-    if (result.signal == SIGKILL) return true;
+    // What was killed when its sweep had ended is no hit: the next command would begin another night.
+    if (result.signal == SIGKILL) {
+      const std::string after = state(words);
+      return after == before || !nlohmann::json::parse(after).at("ended").get<bool>();
+    }
     EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 3) << result.err;
     return false;
+  }
+
+  // What the sweep of these words has written of its state; "" before the first.
+  std::string state(const Words& words) const {
+    const std::string stem = std::filesystem::path(words.at(1)).stem().string();
+    for (const auto& entry : std::filesystem::directory_iterator(book().parent_path())) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(book().filename().string() + "-sweep-" + stem) && name.ends_with(".state.json")) {
+        return read_file(entry.path());
+      }
+    }
+    return {};
   }
 
   int kills_wanted_ = 3;

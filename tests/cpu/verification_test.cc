@@ -59,13 +59,14 @@ class CpuVerification : public testing::Test {
     request.verify = {candidate};
     return runner_.run(request, kNoStage);
   }
-  RunReply time(const ProblemLaunch& candidate) {
+  RunReply time(const ProblemLaunch& candidate, double abandon_above_us = 0) {
     RunRequest request;
     request.verify = {candidate};
     request.time = candidate;
     request.timing.min_samples = 8;
     request.timing.max_samples = 8;
     request.timing.target_relative_width = 0;
+    request.timing.abandon_above_us = abandon_above_us;
     return runner_.run(request, kNoStage);
   }
 
@@ -112,6 +113,15 @@ TEST_F(Counting, WhoStopsWorkingWhenTimedIsWrong) {
   EXPECT_EQ(good.outcome, Outcome::ok) << good.message;
   EXPECT_EQ(good.verification.problems, 1);
   EXPECT_EQ(good.timing->samples_us.size(), 8U);
+}
+
+// Nobody is called right, but slow, who was found wrong later.
+TEST_F(Counting, WhoIsAbandonedIsVerifiedAfterTimingToo) {
+  constexpr double kAtOnce = 1e-6;
+  EXPECT_EQ(time(launch("counts"), kAtOnce).outcome, Outcome::abandoned);
+  const RunReply reply = time(launch("stops"), kAtOnce);
+  EXPECT_EQ(reply.outcome, Outcome::wrong_result) << reply.message;
+  EXPECT_FALSE(reply.timing);
 }
 
 // ---- in place

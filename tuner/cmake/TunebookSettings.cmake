@@ -9,10 +9,15 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
-# A compiler cache is used where there is one; nothing depends on it.
+# A compiler cache is used where there is one; nothing depends on it. It knows files again in another checkout; with debug information,
+# which names the folder, only where it serves no debugger.
 find_program(TUNEBOOK_CCACHE ccache)
 if(TUNEBOOK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${TUNEBOOK_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}")
+  if(TUNEBOOK_SANITIZE)
+    list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_NOHASHDIR=1)
+  endif()
+  list(APPEND CMAKE_CXX_COMPILER_LAUNCHER "${TUNEBOOK_CCACHE}")
 endif()
 
 # All programs land in one folder of the build tree, as they do when installed, so that
