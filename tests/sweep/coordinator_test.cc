@@ -97,6 +97,20 @@ class CoordinatorTest : public testing::Test {
   std::string events_;
 };
 
+// Whoever dies while the summary is written finds a sweep that has not ended, and writes it again.
+TEST_F(CoordinatorTest, TheStateSaysThatItEndedOnlyAfterTheConclusion) {
+  SweepState state = sweep_of({{"good", "cpu"}, {"good", "cpu"}});
+  std::vector<SweepEnd> concluded;
+  options_.conclude = [&](SweepEnd end) {
+    concluded.push_back(end);
+    EXPECT_FALSE(SweepState::load(options_.files.state).ended);
+    EXPECT_GT(state.wall_s, 0);
+  };
+  run(state);
+  EXPECT_EQ(concluded, std::vector{SweepEnd::complete});
+  EXPECT_TRUE(SweepState::load(options_.files.state).ended);
+}
+
 TEST_F(CoordinatorTest, RunsEachOnceInOrder) {
   SweepState state = sweep_of({{"good", "cpu"}, {"good", "cpu"}, {"good", "cpu"}});
   EXPECT_EQ(run(state), SweepEnd::complete);

@@ -195,32 +195,42 @@ void remove_old_summary(const std::filesystem::path& file) {
   }
 }
 
-// Writes the summary and tells it. Returns the exit code: a summary that cannot be written makes a 0 a 1.
-int finish(const SweepState& state, SweepEnd end, const std::filesystem::path& book, const std::filesystem::path& summary_file,
-           const SweepRunOptions& options, const Invocation& invocation) {
-  nlohmann::ordered_json summary = summary_json(state, end, book.string(), utc_text(now_s()));
-  int exit_code = sweep_exit_code(state, end);
-  std::string written = summary_file.string();
+struct Summary {
+  nlohmann::ordered_json json;
+  int exit_code = kDone;
+  std::string file;  // "": it could not be written
+};
+
+// A summary that cannot be written makes a 0 a 1.
+Summary write_summary(const SweepState& state, SweepEnd end, const std::filesystem::path& book, const std::filesystem::path& file,
+                      const SweepRunOptions& options) {
+  Summary summary{summary_json(state, end, book.string(), utc_text(now_s())), sweep_exit_code(state, end), file.string()};
   try {
-    write_atomically(summary_file, summary.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    write_atomically(file, summary.json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } catch (const EnvironmentError& error) {
-    written.clear();
-    if (exit_code == kDone) exit_code = kFailed;
-    summary["exit_code"] = exit_code;
+    summary.file.clear();
+    if (summary.exit_code == kDone) summary.exit_code = kFailed;
+    summary.json["exit_code"] = summary.exit_code;
     fmt::print(stderr, "tunebook: the summary {}; there is none of this sweep{}\n", error.what(),
                options.on_finish.empty() ? "" : ", and the command of --on-finish gets no path");
   }
+  return summary;
+}
+
+// Tells how the sweep ended and hands it to --on-finish. Returns the exit code.
+int finish(const SweepState& state, SweepEnd end, const std::filesystem::path& book, const Summary& summary, const SweepRunOptions& options,
+           const Invocation& invocation) {
   if (options.json) {
-    print_json(summary);
+    print_json(summary.json);
   } else {
-    fmt::print("{}book: {}\nsummary: {}\n", summary_text(state, end), book.string(), written.empty() ? "none" : written);
+    fmt::print("{}book: {}\nsummary: {}\n", summary_text(state, end), book.string(), summary.file.empty() ? "none" : summary.file);
   }
   if (end == SweepEnd::interrupted || end == SweepEnd::no_room) {
     fmt::print(stderr, "{}; what is finished is in {}\nresume with: {}\n",
                end == SweepEnd::no_room ? "the disk is full: make room" : "interrupted", book.string(), invocation.command_line());
   }
-  if (!options.on_finish.empty() && !run_on_finish(options.on_finish, written, exit_code) && exit_code == kDone) exit_code = kFailed;
-  return exit_code;
+  const bool failed = !options.on_finish.empty() && !run_on_finish(options.on_finish, summary.file, summary.exit_code);
+  return failed && summary.exit_code == kDone ? kFailed : summary.exit_code;
 }
 
 SweepObserver observer_on(ProgressLine& line) {
@@ -276,9 +286,14 @@ int run_plan(SweepPlan plan, const SweepRunOptions& options, const Invocation& i
   sweep.resume_command = invocation.command_line();
   ProgressLine line;
   const SweepObserver observer = observer_on(line);
+  Summary written;
+  sweep.conclude = [&](SweepEnd end) {
+    line.clear();
+    written = write_summary(*state, end, book, files.summary, options);
+  };
   const SweepEnd end = run_sweep(*state, lanes_of(*state), sweep, observer);
   line.clear();
-  return finish(*state, end, book, files.summary, options, invocation);
+  return finish(*state, end, book, written, options, invocation);
 }
 
 ShardEnd run_part(const FrozenPlan& part, const std::filesystem::path& book, const std::function<bool()>& stop) {

@@ -147,8 +147,9 @@ class Coordinator {
         result = SweepEnd::deadline;
       }
     }
-    state_.ended = result == SweepEnd::complete || result == SweepEnd::deadline;
     changed();
+    if (options_.conclude) options_.conclude(result);
+    state_.ended = result == SweepEnd::complete || result == SweepEnd::deadline;
     save();
     write_status(sweep_end_name(result));
     return result;

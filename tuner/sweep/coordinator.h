@@ -20,6 +20,8 @@ struct SweepOptions {
   int cores = 1;                        // compiles at once, of all sessions together
   std::function<bool()> stop;           // asked several times a second: Ctrl-C
   std::string resume_command;           // for the status file
+  // Called at the end, before the state says that the sweep has ended: after a crash in between the same command comes here again.
+  std::function<void(SweepEnd)> conclude;
 };
 
 struct SweepObserver {
