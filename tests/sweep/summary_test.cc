@@ -62,7 +62,10 @@ TEST(SweepSummary, ASlowerWinnerIsThree) {
 TEST(SweepSummary, WhatIsInconclusiveIsToldAndNoFailure) {
   SweepState state = finished();
   state.items[1].result = result(100, 150);
-  for (const char* side : {"previous", "winner"}) state.items[1].result[side]["process_medians_us"] = {state.items[1].result[side]["median_us"]};
+  for (const char* side : {"previous", "winner"}) {
+    auto& winner = state.items[1].result[side];
+    winner["process_medians_us"] = nlohmann::ordered_json::array({winner["median_us"]});
+  }
   EXPECT_EQ(sweep_exit_code(state, SweepEnd::complete), 0);
   const auto json = summary_json(state, SweepEnd::complete, "b", "e");
   EXPECT_TRUE(json["regressions"].empty());
