@@ -33,10 +33,10 @@ std::uint64_t rank_after(const Trajectory& run, std::uint64_t k, std::uint64_t n
 
 // 95 % percentile bootstrap of a statistic of the runs.
 template <typename Statistic>
-Estimate bootstrap(const std::vector<Trajectory>& runs, const Statistic& statistic) {
+ScoreEstimate bootstrap(const std::vector<Trajectory>& runs, const Statistic& statistic) {
   std::vector<const Trajectory*> sample;
   for (const Trajectory& run : runs) sample.push_back(&run);
-  Estimate estimate;
+  ScoreEstimate estimate;
   estimate.value = statistic(sample);
   Random random(kBootstrapSeed);
   std::vector<double> values;
@@ -229,11 +229,11 @@ StrategyScore score_strategy(const std::string& strategy, const ScoredSpace& spa
 
 namespace {
 
-Estimate mean_of(const std::vector<Estimate>& estimates) {
-  Estimate mean;
+ScoreEstimate mean_of(const std::vector<ScoreEstimate>& estimates) {
+  ScoreEstimate mean;
   double below = 0;
   double above = 0;
-  for (const Estimate& estimate : estimates) {
+  for (const ScoreEstimate& estimate : estimates) {
     mean.value += estimate.value;
     below += (estimate.value - estimate.low) * (estimate.value - estimate.low);
     above += (estimate.high - estimate.value) * (estimate.high - estimate.value);
@@ -254,8 +254,8 @@ std::vector<StrategyMean> mean_scores(const std::vector<StrategyScore>& scores) 
   }
   std::vector<StrategyMean> means;
   for (const std::string& strategy : strategies) {
-    std::vector<Estimate> performances;
-    std::vector<std::vector<Estimate>> ratios(std::size(kMarks));
+    std::vector<ScoreEstimate> performances;
+    std::vector<std::vector<ScoreEstimate>> ratios(std::size(kMarks));
     std::vector<double> evaluations;
     for (const StrategyScore& score : scores) {
       if (score.strategy != strategy || score.budget < kLeastBudget) continue;

@@ -70,7 +70,7 @@ struct Trajectory {
 // the strategy proposes an index twice, or nothing although it is not exhausted.
 Trajectory run_strategy(Strategy& strategy, const ScoredSpace& space, std::uint64_t evaluations, std::size_t in_flight, bool foresight = true);
 
-struct Estimate {
+struct ScoreEstimate {
   double value = 0;
   double low = 0, high = 0;  // 95 % percentile bootstrap over the seeds
 };
@@ -81,11 +81,11 @@ struct StrategyScore {
   std::string space;
   std::uint64_t budget = 0;
   std::size_t seeds = 0;
-  Estimate performance;                                // P
+  ScoreEstimate performance;                                // P
   std::optional<double> evaluations_to_5_percent;      // median; empty: not reached by half of the runs
   double median_low = 0, median_high = 0;              // its 95 % interval from order statistics; infinity where not reached
   std::uint64_t horizon = 0;                           // evaluations that were made at most
-  std::vector<std::pair<std::uint64_t, Estimate>> best_over_optimum;  // after 50, 100, 200, 500 evaluations
+  std::vector<std::pair<std::uint64_t, ScoreEstimate>> best_over_optimum;  // after 50, 100, 200, 500 evaluations
   double milliseconds_per_proposal = 0;
   double foreseen_per_proposal = 0;                    // configurations compiled ahead
   // Mean-rank curve: best time over the optimum after so many evaluations, at some 60 evaluations up to the horizon.
@@ -99,8 +99,8 @@ inline constexpr std::uint64_t kLeastBudget = 20;
 struct StrategyMean {
   std::string strategy;
   std::size_t spaces = 0;
-  Estimate performance;
-  std::vector<std::pair<std::uint64_t, Estimate>> best_over_optimum;
+  ScoreEstimate performance;
+  std::vector<std::pair<std::uint64_t, ScoreEstimate>> best_over_optimum;
   std::optional<double> evaluations_to_5_percent;  // median over the spaces of their medians; empty: infinite
 };
 // Of the scores with a budget of at least kLeastBudget, in the order of their strategies' first appearance.

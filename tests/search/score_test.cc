@@ -117,7 +117,7 @@ TEST(Score, MeansLeaveTinySpacesOut) {
   large.budget = 100;
   large.performance = {0.8, 0.7, 0.9};
   large.evaluations_to_5_percent = 30;
-  for (const std::uint64_t mark : {50, 100, 200, 500}) large.best_over_optimum.emplace_back(mark, Estimate{1.1, 1.05, 1.15});
+  for (const std::uint64_t mark : {50, 100, 200, 500}) large.best_over_optimum.emplace_back(mark, ScoreEstimate{1.1, 1.05, 1.15});
   StrategyScore other = large;
   other.performance.value = 0.4;
   other.evaluations_to_5_percent.reset();

@@ -87,7 +87,7 @@ TEST_F(PrepareTest, AnItemAloneIsDecidedAlike) {
   run(read.items[0]);
   const Recording recording = Recording::load(read.items[0].replay_path());
   const ReplayExecutor executor(recording);
-  const Place place{executor.identity().device, executor.identity().toolchain, executor.identity().method};
+  const MeasuringPlace place{executor.identity().device, executor.identity().toolchain, executor.identity().method};
   EXPECT_EQ(prepare_item(read.items[0], recording.content_hash(), place, options()), prepare(read, options()).plan.items[0]);
 }
 

@@ -106,11 +106,11 @@ Runs run_all(const std::vector<std::unique_ptr<ScoredSpace>>& spaces, const std:
   return runs;
 }
 
-nlohmann::ordered_json to_json(const Estimate& estimate) {
+nlohmann::ordered_json to_json(const ScoreEstimate& estimate) {
   return {{"value", estimate.value}, {"ci", {estimate.low, estimate.high}}};
 }
 
-nlohmann::ordered_json to_json(const std::vector<std::pair<std::uint64_t, Estimate>>& ratios) {
+nlohmann::ordered_json to_json(const std::vector<std::pair<std::uint64_t, ScoreEstimate>>& ratios) {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const auto& [mark, ratio] : ratios) json[std::to_string(mark)] = to_json(ratio);
   return json;

@@ -70,25 +70,25 @@ class Preparation {
     return frozen;
   }
 
-  std::pair<std::string, Place> hash_and_place(const SweepItem& item) {
+  std::pair<std::string, MeasuringPlace> hash_and_place(const SweepItem& item) {
     if (item.is_replay()) {
       const KernelCatalog::Recorded& recorded = catalog_.recordings(item.replay_path()).front();
       return {recorded.hash, {recorded.device, recorded.toolchain, recorded.method}};
     }
     const KernelTemplate& kernel = catalog_.find_template(item.kernel);
-    Place place = device_place(item.device, kernel);
+    MeasuringPlace place = device_place(item.device, kernel);
     const CacheMode cache = item.settings.cache == "warm" ? CacheMode::warm : CacheMode::cold;
     place.method = timing_method(place.device.kind, cache, item.settings.lock_clocks_mhz);
     return {kernel.hash, std::move(place)};
   }
 
   // Without its method. Asked once: the toolchain is the same for every kernel.
-  Place device_place(const std::string& device, const KernelTemplate& kernel) {
+  MeasuringPlace device_place(const std::string& device, const KernelTemplate& kernel) {
     if (const auto known = places_.find(device); known != places_.end()) return known->second;
     return places_[device] = options_.ask_devices ? asked_place(device, kernel) : remembered_place(device, "");
   }
 
-  Place asked_place(const std::string& device, const KernelTemplate& kernel) {
+  MeasuringPlace asked_place(const std::string& device, const KernelTemplate& kernel) {
     DeviceExecutorOptions executor_options;
     executor_options.device = DeviceChoice::parse(device);
     executor_options.compile_workers = 1;
@@ -103,7 +103,7 @@ class Preparation {
   }
 
   // What the book's newest session on a device of this kind says; `why`: why it was not asked.
-  Place remembered_place(const std::string& device, const std::string& why) {
+  MeasuringPlace remembered_place(const std::string& device, const std::string& why) {
     const std::string kind = device.substr(0, device.find(':'));
     const std::string reason = why.empty() ? fmt::format("{} was not asked what it is", device) : why;
     for (auto session = history_.sessions.rbegin(); session != history_.sessions.rend(); ++session) {
@@ -112,7 +112,7 @@ class Preparation {
       return {session->device, session->toolchain, ""};
     }
     prepared_.notes.push_back(fmt::format("{}; the book knows no device of this kind either", reason));
-    Place place;
+    MeasuringPlace place;
     place.device.kind = "";
     return place;
   }
@@ -143,7 +143,7 @@ class Preparation {
   SessionHistory history_;
   SessionIndex index_;
   Estimator estimator_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, MeasuringPlace> places_;
   std::map<std::string, std::optional<std::uint64_t>> space_sizes_;
   PreparedPlan prepared_;
 };
@@ -179,7 +179,7 @@ std::vector<std::vector<std::size_t>> divide(const std::vector<FrozenItem>& item
 
 PreparedPlan prepare(const SweepPlan& plan, const PrepareOptions& options) { return Preparation(plan, options).run(); }
 
-FrozenItem prepare_item(const SweepItem& item, const std::string& kernel_hash, const Place& place, const PrepareOptions& options) {
+FrozenItem prepare_item(const SweepItem& item, const std::string& kernel_hash, const MeasuringPlace& place, const PrepareOptions& options) {
   const SessionHistory history = read_session_history(options.book, {item.kernel});
   const SessionIndex index(history);
   const ItemContext context{kernel_hash, place.device.key(), place.toolchain, place.method};

@@ -11,7 +11,7 @@
 namespace tunebook {
 
 // The place where an item would run, as its trials' identity has it.
-struct Place {
+struct MeasuringPlace {
   Device device;
   std::string toolchain;   // ExecutorIdentity::toolchain
   std::string method;      // ExecutorIdentity::method
@@ -41,6 +41,6 @@ std::vector<std::vector<std::size_t>> divide(const std::vector<FrozenItem>& item
 
 // The same decision for one item when its turn comes, the book having grown meanwhile (or being a snapshot from another node).
 // `place`: of the device that will run it; `kernel_hash`: of the template or recording at hand.
-FrozenItem prepare_item(const SweepItem& item, const std::string& kernel_hash, const Place& place, const PrepareOptions& options);
+FrozenItem prepare_item(const SweepItem& item, const std::string& kernel_hash, const MeasuringPlace& place, const PrepareOptions& options);
 
 }  // namespace tunebook
