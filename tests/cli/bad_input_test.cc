@@ -95,6 +95,17 @@ TEST_F(BadInput, UnknownKernelHasTheNearest) {
   expect_bad_input({"check", "matmul_tile", "--templates", user_kernels()}, {"did you mean \"matmul_tiled\"?"});
 }
 
+TEST_F(BadInput, CheckOfUnknownCategories) {
+  const auto expect_refused = [&](const std::string& only, const std::vector<std::string>& parts) {
+    expect_bad_input({"check", "reduce", "--templates", TUNEBOOK_SOURCE_DIR "/templates", "--arch", "cpu", "--only", only}, parts);
+  };
+  expect_refused("dtype=f99", {"--only dtype=f99", "reduce's dtype is one of f32, f16, bf16, f64, i32"});
+  expect_refused("type=f32", {"--only type=f32", "found no category \"type\"", "NAME one of operation, dtype"});
+  expect_refused("f32", {"found no category \"f32\""});
+  expect_refused("n=16", {"found no category \"n\""});
+  expect_bad_input({"check", "matmul_tiled", "--templates", user_kernels(), "--arch", "cpu", "--only", "dtype=f32"}, {"it has none"});
+}
+
 TEST_F(BadInput, Shapes) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {"16,16", {"found no k", "m,n,k"}},

@@ -125,6 +125,16 @@ TEST_F(Verbs, Check) {
   EXPECT_EQ(compiled["samples"].size(), 3U);  // reference, preset, one pick
 }
 
+TEST_F(Verbs, CheckOfOneCategory) {
+  const auto all = run_json({"check", "reduce", "--templates", TUNEBOOK_SOURCE_DIR "/templates", "--arch", "cpu", "--samples", "1", "--json"});
+  const auto one = run_json({"check", "reduce", "--templates", TUNEBOOK_SOURCE_DIR "/templates", "--arch", "cpu", "--samples", "1", "--only", "dtype=f16", "--only", "operation=max", "--json"});
+  ASSERT_GT(one["samples"].size(), 0U);
+  std::size_t those = 0;
+  for (const auto& sample : all["samples"]) those += sample["dtype"] == "max f16";
+  EXPECT_EQ(one["samples"].size(), those);
+  for (const auto& sample : one["samples"]) EXPECT_EQ(sample["dtype"], "max f16");
+}
+
 TEST_F(Verbs, CheckFindsWhatDoesNotCompile) {
   const ProgramResult result = run({"check", "does_not_compile", "--templates", fault_kernels(), "--arch", "cpu", "--samples", "200", "--json"});
   EXPECT_EQ(result.exit_code, 3);

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/cli.h"
 #include "cli/terminal.h"
@@ -28,6 +30,7 @@ struct Options {
   int shapes = 0;
   bool sanitize = false;
   std::vector<std::string> sanitizers;  // compute-sanitizer's tools; none given: all
+  std::vector<std::string> only;        // "dtype=f16": problems of these categories; none given: all
   bool json = false;
 };
 
@@ -78,28 +81,48 @@ struct SampleProblem {
   bool all_presets = true;  // else the preset `default` alone, and fewer picks
 };
 
-// The default problem of each data type, and those that differ from it in one other category: all combinations would be too many.
-std::vector<SampleProblem> sample_problems(const KernelSpec& spec) {
+// Whether the problem is in the category that `wanted` ("dtype=f16") names. Throws InputError if the kernel has no such category.
+bool in_category(const KernelSpec& spec, const Problem& problem, const std::string& wanted) {
+  const std::size_t sign = wanted.find('=');
+  const std::string name = wanted.substr(0, sign), value = sign == std::string::npos ? "" : wanted.substr(sign + 1);
+  std::vector<std::string> names;
+  for (const Dimension& dimension : spec.dimensions) {
+    if (!dimension.categorical) continue;
+    names.push_back(dimension.name);
+    if (dimension.name != name) continue;
+    if (std::find(dimension.values.begin(), dimension.values.end(), value) == dimension.values.end()) {
+      throw InputError(fmt::format("--only {}: {}'s {} is one of {}", wanted, spec.name, name, fmt::join(dimension.values, ", ")));
+    }
+    return problem.at(name) == Value(value);
+  }
+  throw InputError(fmt::format("--only {}: found no category \"{}\" in {}{}", wanted, name, spec.name,
+                               names.empty() ? "; it has none" : fmt::format("; give NAME=VALUE, NAME one of {}", fmt::join(names, ", "))));
+}
+
+// The default problem of each data type, and those that differ from it in one other category: all combinations would be too many. Of these,
+// those that are in each of the categories `only`.
+std::vector<SampleProblem> sample_problems(const KernelSpec& spec, const std::vector<std::string>& only) {
   std::vector<SampleProblem> chosen;
   for (const Problem& problem : spec.category_problems()) {
     const auto differing = std::count_if(spec.dimensions.begin(), spec.dimensions.end(), [&](const Dimension& dimension) {
       return dimension.categorical && dimension.name != "dtype" && problem.at(dimension.name) != spec.default_of(dimension, problem);
     });
-    if (differing <= 1) chosen.push_back({problem, differing == 0});
+    const bool wanted = std::ranges::count_if(only, [&](const std::string& one) { return in_category(spec, problem, one); }) == std::ssize(only);
+    if (differing <= 1 && wanted) chosen.push_back({problem, differing == 0});
   }
   return chosen;
 }
 
-std::vector<Row> compile_rows(const KernelTemplate& kernel, const std::vector<std::string>& archs, int samples) {
+std::vector<Row> compile_rows(const KernelTemplate& kernel, const Options& chosen) {
   std::vector<SampleJob> jobs;
   std::vector<Row> rows;
   std::vector<std::size_t> compiled;  // the row of each job
-  for (const std::string& arch : archs) {
-    for (const auto& [problem, all_presets] : sample_problems(kernel.spec)) {
+  for (const std::string& arch : chosen.archs) {
+    for (const auto& [problem, all_presets] : sample_problems(kernel.spec, chosen.only)) {
       jobs.push_back({&kernel, problem, {}, arch, true, false});
       compiled.push_back(rows.size());
       rows.push_back({kernel.spec.name, arch, category_text(kernel.spec, problem), "reference"});
-      for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in_device(arch), samples, all_presets)) {
+      for (auto& [what, configuration] : choose_samples(kernel.spec, problem, stand_in_device(arch), chosen.samples, all_presets)) {
         rows.push_back({kernel.spec.name, arch, category_text(kernel.spec, problem), what});
         try {
           static_cast<void>(instantiate(kernel.spec, problem, configuration));
@@ -155,7 +178,7 @@ bool reference_fits(const KernelSpec& spec, const Problem& problem, const Device
 std::vector<Row> device_rows(const KernelTemplate& declared, const Options& chosen, std::vector<std::string>& notes) {
   const int samples = chosen.samples, shapes = chosen.shapes;
   std::vector<Row> rows;
-  for (const auto& [defaults, all_presets] : sample_problems(declared.spec)) {
+  for (const auto& [defaults, all_presets] : sample_problems(declared.spec, chosen.only)) {
     const std::vector<Problem> small = declared.spec.verify_problems(defaults);
     const Problem problem = small.empty() ? defaults : small.back();
     KernelTemplate kernel = declared;
@@ -262,7 +285,7 @@ int run_check(const Options& options) {
     const KernelTemplate kernel = find_template(name, path);
     review_declaration(kernel, options.archs, review);
     if (!options.archs.empty()) {
-      const auto compiled = compile_rows(kernel, options.archs, options.samples);
+      const auto compiled = compile_rows(kernel, options);
       rows.insert(rows.end(), compiled.begin(), compiled.end());
     }
     if (!options.device.empty()) {
@@ -321,6 +344,8 @@ void add_check(CLI::App& app, Invocation& invocation) {
   verb->add_flag("--sanitize", options->sanitize, "With --device: what passes runs again under compute-sanitizer, on cpu under AddressSanitizer");
   verb->add_option("--sanitizers", options->sanitizers, "With --sanitize on a GPU: only these tools (default: all; memcheck and racecheck are the fastest)")
       ->delimiter(',')->allow_extra_args(false)->check(CLI::IsMember(compute_sanitizer_tools()))->needs("--sanitize");
+  verb->add_option("--only", options->only, "Samples of these problems only: a data type or another category, e.g. dtype=f16; repeatable")
+      ->type_name("NAME=VALUE")->allow_extra_args(false);
   add_device_option(*verb, options->device);
   verb->get_option("--device")->description("Run the samples on this device against the reference");
   add_templates_option(*verb, options->templates);
