@@ -91,6 +91,31 @@ TEST_F(ToolFlowTest, OnlyTheChosenToolsRun) {
   EXPECT_NE(said.find("--tool racecheck "), std::string::npos) << said;
 }
 
+TEST(ProblemsForSanitizer, AreSmallOnesOrTheSmallest) {
+  SetupRequest setup;
+  const auto add = [&](std::int64_t number, std::int64_t count) {
+    ProblemSetup problem;
+    problem.problem = number;
+    ArgumentSetup buffer, scalar;
+    buffer.pointer = true;
+    buffer.dtype = DType::f32;
+    buffer.count = count;
+    scalar.count = 1 << 30;
+    problem.arguments = {buffer, buffer, scalar};
+    setup.problems.push_back(problem);
+  };
+  add(0, 100000000);      // the tuned one: 800 MB
+  add(1, 10);
+  add(2, (1 << 17) + 1);  // 1 MiB and 8 bytes
+  add(3, 1 << 17);        // 1 MiB
+  using Numbers = std::vector<std::int64_t>;
+  EXPECT_EQ(problems_for_sanitizer(setup, {1, 2, 3, 0}), (Numbers{1, 3}));
+  EXPECT_EQ(problems_for_sanitizer(setup, {3, 1}), (Numbers{3, 1}));
+  EXPECT_EQ(problems_for_sanitizer(setup, {2, 0}), (Numbers{2}));
+  EXPECT_EQ(problems_for_sanitizer(setup, {0}), (Numbers{0}));
+  EXPECT_EQ(problems_for_sanitizer(setup, {}), (Numbers{}));
+}
+
 TEST_F(ToolFlowTest, AFindingIsOfOneCandidateAndEndsItsChecks) {
   const auto verdicts = run(
       "\"$@\"\n"

@@ -475,17 +475,22 @@ struct DeviceExecutor::Impl {
         compile_all(configurations, stop, on_cpu ? std::vector<std::string>{"-fsanitize=address"} : std::vector<std::string>{});
     if (replies.empty()) return {};
     end_runner();  // one process at a time uses the device
-    std::vector<SanitizerCandidate> candidates;
-    for (std::size_t i = 0; i < replies.size(); ++i) {
-      SanitizerCandidate candidate{configurations[i], {}};
-      for (const auto& applicable : plan->candidate(configurations[i]).verify) {
-        if (replies[i].outcome == Outcome::ok) candidate.verify.push_back(applicable.with(replies[i]));
-      }
-      candidates.push_back(std::move(candidate));
-    }
     SanitizerRun run;
     run.runner = command_for(kind_name(device.kind), device.text());
     run.setup = plan->setup(*reference, false);
+    std::vector<SanitizerCandidate> candidates;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+      SanitizerCandidate candidate{configurations[i], {}};
+      const auto verify = plan->candidate(configurations[i]).verify;
+      std::vector<std::int64_t> applicable;
+      for (const auto& one : verify) applicable.push_back(one.problem);
+      const std::vector<std::int64_t> chosen = problems_for_sanitizer(run.setup, applicable);
+      for (const auto& one : verify) {
+        const bool wanted = std::ranges::find(chosen, one.problem) != chosen.end();
+        if (wanted && replies[i].outcome == Outcome::ok) candidate.verify.push_back(one.with(replies[i]));
+      }
+      candidates.push_back(std::move(candidate));
+    }
     run.step_s = options.run_timeout_s;
     run.tools = options.sanitizers;
     run.stop = stop;

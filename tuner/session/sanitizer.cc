@@ -1,10 +1,13 @@
 #include "session/sanitizer.h"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/dtype.h"
 #include "session/sanitizer_log.h"
 #include "session/tool_locator.h"
 #include "session/tool_worker.h"
@@ -18,6 +21,7 @@ constexpr double kAsanSlowdown = 10;
 constexpr double kToolStartSeconds = 120;
 // To write the summary after the worker ended.
 constexpr double kToolEndSeconds = 120;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 20;  // of a problem's buffers, if there are smaller problems
 constexpr int kErrorExitCode = 86;
 constexpr int kPrintedErrors = 20;
 
@@ -113,6 +117,11 @@ class SanitizerSession {
     job.worker = run_.runner;
     job.worker.role = WorkerRole::runner;
     job.setup = run_.setup;
+    std::erase_if(job.setup.problems, [&](const ProblemSetup& setup) {
+      return std::ranges::none_of(which, [&](std::size_t i) {
+        return std::ranges::any_of(candidates[i].verify, [&](const ProblemLaunch& launch) { return launch.problem == setup.problem; });
+      });
+    });
     job.stop = run_.stop;
     for (const std::size_t i : which) {
       RunRequest request;
@@ -166,6 +175,23 @@ SanitizerChoice choose_sanitizer(const std::string& device_kind) {
   const ToolLocation tool = find_compute_sanitizer();
   if (tool.path.empty()) return {"", "", tool.reason};
   return {"compute-sanitizer", tool.path, ""};
+}
+
+std::vector<std::int64_t> problems_for_sanitizer(const SetupRequest& setup, const std::vector<std::int64_t>& applicable) {
+  const auto bytes = [&](std::int64_t number) {
+    std::int64_t sum = 0;
+    for (const ProblemSetup& problem : setup.problems) {
+      if (problem.problem != number) continue;
+      for (const ArgumentSetup& argument : problem.arguments) {
+        if (argument.pointer) sum += argument.count * static_cast<std::int64_t>(dtype_size(argument.dtype));
+      }
+    }
+    return sum;
+  };
+  std::vector<std::int64_t> chosen;
+  std::ranges::copy_if(applicable, std::back_inserter(chosen), [&](std::int64_t number) { return bytes(number) <= kMostBytes; });
+  if (chosen.empty() && !applicable.empty()) chosen.push_back(std::ranges::min(applicable, {}, bytes));
+  return chosen;
 }
 
 std::vector<SanitizerVerdict> sanitize(EventLoop& loop, const SanitizerChoice& sanitizer, const SanitizerRun& run,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -37,13 +38,18 @@ struct SanitizerVerdict {
 
 struct SanitizerRun {
   WorkerCommand runner;   // as without a sanitizer
-  SetupRequest setup;     // all problems
+  SetupRequest setup;     // of all problems that candidates run on; others are passed over
   double step_s = 10;     // how long a step may take without a sanitizer
   std::vector<std::string> tools;  // of compute_sanitizer_tools(); none given: all
   std::function<bool()> stop;
 };
 
-// Verifies the candidates under each tool, in processes of their own. All share one as long as nothing is found in it; then each
+// Of the problems that a candidate applies to (numbers of `setup`), those that a sanitizer is given: whose buffers hold 1 MiB or less
+// together, or, if there is none, the smallest. A kernel runs 10 to 1000 times as long under a tool, and what is wrong with it shows on
+// small problems as on large ones.
+std::vector<std::int64_t> problems_for_sanitizer(const SetupRequest& setup, const std::vector<std::int64_t>& applicable);
+
+// Verifies the candidates under each tool, in processes of their own. Of the setup's problems those are set up that some candidate runs on. All share one as long as nothing is found in it; then each
 // has its own, so that a finding is of one candidate. Verdicts in the order of the candidates; fewer when `stop` said so.
 std::vector<SanitizerVerdict> sanitize(EventLoop& loop, const SanitizerChoice& sanitizer, const SanitizerRun& run,
                                        const std::vector<SanitizerCandidate>& candidates);
