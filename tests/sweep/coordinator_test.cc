@@ -33,6 +33,8 @@ case $kernel in
   good) good;;
   slow) trap 'echo "stopped $kernel $shape" >> log; exit 1' TERM; i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done; good;;
   crash) kill -SEGV $$;;
+  silent) sleep 60;;
+  talking) i=0; while [ $i -lt 15 ]; do sleep 0.1; echo '{"step":"search","done":1,"total":2,"failed":0}' >&3; i=$((i+1)); done; good;;
   flaky) if [ -e "flaky$shape" ]; then good; fi; touch "flaky$shape"; exit 1;;
   bad) echo "tunebook: unknown kernel \"bad\"" >&2; exit 2;;
   none) echo '{"session":"s","winner":null,"previous":null,"cut":false,"wall_s":0.1}'; exit 1;;
@@ -155,6 +157,18 @@ TEST_F(CoordinatorTest, WhatCrashesIsTriedAgainAFewTimes) {
   EXPECT_EQ(state.items[4].status, ItemStatus::cut);
   EXPECT_EQ(state.items[5].status, ItemStatus::done);
   EXPECT_EQ(sweep_exit_code(state, SweepEnd::complete), 1);
+}
+
+TEST_F(CoordinatorTest, WhatSaysNothingIsKilledAndTriedAgain) {
+  options_.silent_s = 0.5;
+  SweepState state = sweep_of({{"silent", "cpu"}, {"talking", "cpu"}});
+  for (FrozenItem& frozen : state.plan.items) frozen.item.settings.run_timeout_s = frozen.item.settings.compile_timeout_s = 0.125;
+  EXPECT_EQ(run(state), SweepEnd::complete);
+  EXPECT_EQ(logged("start silent"), 3u);
+  EXPECT_EQ(state.items[0].status, ItemStatus::failed);
+  EXPECT_EQ(state.items[0].reason, "it said nothing for 1 s and was killed");
+  EXPECT_EQ(logged("start talking"), 1u);
+  EXPECT_EQ(state.items[1].status, ItemStatus::done);
 }
 
 TEST_F(CoordinatorTest, ADeviceThatIsGoneLeavesItsWorkToOthers) {

@@ -36,6 +36,8 @@ constexpr double kSaveSeconds = 1;
 constexpr double kSaveShare = 20;    // so many times as long as writing it took passes until the next time
 // Asked to end, a session kills its workers and closes the book.
 constexpr double kStopSeconds = 20;
+// Tools slow kernels down, and a session does not report how far they are.
+constexpr double kSilentUnderTools = 4;
 // The time limit of a session ends this long before the deadline: its estimate of the finalists may be short.
 constexpr double kMarginSeconds = 1;
 
@@ -74,6 +76,8 @@ class Coordinator {
     std::unique_ptr<SessionProcess> process;
     std::size_t running = 0;         // the item, while there is a process
     Clock::time_point since;         // when it was started
+    Clock::time_point heard;         // when it said something last
+    bool hung = false;               // it was killed because it said nothing
     std::optional<Clock::time_point> first;  // when the first of this run was
     LaneProgress progress;
     int failed_starts = 0;           // in a row, of the device
@@ -109,7 +113,10 @@ class Coordinator {
       }
     }
     if (!ending_) {
-      for (const auto& lane : lanes_) start_next(*lane);
+      for (const auto& lane : lanes_) {
+        end_if_hung(*lane);
+        start_next(*lane);
+      }
     }
     const Clock::time_point now = Clock::now();
     if (unsaved_ && seconds_between(saved_, now) > std::max(kSaveSeconds, kSaveShare * save_s_)) save();
@@ -257,12 +264,29 @@ class Coordinator {
     lane.running = next.item;
     lane.since = Clock::now();
     if (!lane.first) lane.first = lane.since;
+    lane.heard = lane.since;
+    lane.hung = false;
     lane.progress = {};
     lane.process = std::make_unique<SessionProcess>(
         loop_, std::move(command), std::vector<std::pair<std::string, std::string>>{{"TUNEBOOK_COMPILE_SLOTS", options_.files.slots.string()}},
-        SessionProcess::Callbacks{[&lane](const nlohmann::json& line) { lane.progress.take(line); },
+        SessionProcess::Callbacks{[&lane](const nlohmann::json& line) {
+                                    lane.heard = Clock::now();
+                                    lane.progress.take(line);
+                                  },
                                   [this, &lane](SessionExit exit) { session_ended(lane, std::move(exit)); }});
     status_written_ = {};
+  }
+
+  // A session keeps time limits of its own for all that it does; what still hangs is a fault in it, or a file system that does not answer.
+  double most_silence_s(const SweepItem& item) const {
+    const double own_limits = 2 * (item.settings.run_timeout_s + item.settings.compile_timeout_s);
+    return options_.silent_s * (item.settings.sanitize ? kSilentUnderTools : 1) + own_limits;
+  }
+  void end_if_hung(Lane& lane) {
+    if (!lane.process || lane.hung) return;
+    if (seconds_between(lane.heard, Clock::now()) <= most_silence_s(state_.plan.items[lane.running].item)) return;
+    lane.hung = true;
+    lane.process->kill();
   }
 
   // Twice its share of the cores: whoever has something to compile may use what the others leave, and the slots bound all together.
@@ -281,6 +305,7 @@ class Coordinator {
     work.available_s = lane.available_before + seconds_between(*lane.first, now);
     ItemState& item = state_.items[lane.running];
     SessionOutcome outcome = session_outcome(exit, options_.book);
+    if (lane.hung) outcome.message = fmt::format("it said nothing for {} and was killed", duration_text(seconds_between(lane.heard, now)));
     using Kind = SessionOutcome::Kind;
     if (outcome.kind == Kind::finished) {
       lane.failed_starts = 0;

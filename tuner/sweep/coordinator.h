@@ -18,6 +18,7 @@ struct SweepOptions {
   SweepFiles files;                     // the state, the status and the compile slots are written here
   std::optional<double> time_left_s;    // until the deadline; from here on a steady clock counts
   int cores = 1;                        // compiles at once, of all sessions together
+  double silent_s = 1800;               // a session that reports nothing for longer, and for longer than its own limits allow, hangs: it is killed
   std::function<bool()> stop;           // asked several times a second: Ctrl-C
   std::string resume_command;           // for the status file
   // Called at the end, before the state says that the sweep has ended: after a crash in between the same command comes here again.
@@ -30,7 +31,7 @@ struct SweepObserver {
 };
 
 // Runs what is left of a sweep: on each lane one session at a time, each a process of its own, the most worth its time first, within the
-// time that is left. `state` is kept up to date and saved as sessions end. A session that crashes is tried again a few times; a device
+// time that is left. `state` is kept up to date and saved as sessions end. A session that crashes or hangs is tried again a few times; a device
 // whose sessions cannot open it is given up, and the rest goes on. Throws EnvironmentError if the compile slots cannot be made.
 SweepEnd run_sweep(SweepState& state, const std::vector<LanePlan>& lanes, const SweepOptions& options, const SweepObserver& observer);
 
