@@ -385,14 +385,7 @@ class Comparer {
   }
 
   void write_verdict_line() {
-    std::vector<std::string> parts;
-    for (const Verdict verdict : {Verdict::regression, Verdict::improvement, Verdict::unchanged, Verdict::inconclusive, Verdict::only_base,
-                                  Verdict::only_candidate}) {
-      const std::int64_t items = count(verdict);
-      const bool plural = items != 1 && (verdict == Verdict::regression || verdict == Verdict::improvement);
-      if (items > 0) parts.push_back(fmt::format("{} {}{}", items, verdict_name(verdict), plural ? "s" : ""));
-    }
-    std::string line = parts.empty() ? "nothing to compare" : fmt::format("{}", fmt::join(parts, ", "));
+    std::string line = counts_text(result_);
     if (result_.worst) {
       const ComparedItem& item = result_.items[*result_.worst];
       line += fmt::format("; {}: {} {} {} by {}", item.verdict == Verdict::regression ? "worst" : "largest change", item.key.kernel,
@@ -405,15 +398,15 @@ class Comparer {
   void write_notes() {
     const auto few = std::count_if(result_.items.begin(), result_.items.end(), few_processes);
     if (few > 0) {
-      result_.notes.push_back(fmt::format("{} of {} items have fewer than {} process medians on a side, what a gate wants: smaller changes "
+      result_.notes.push_back(fmt::format("{} of {} items have fewer than the {} process medians a side that a gate wants: small changes of them "
                                           "stay inconclusive. Tune with --finalist-processes {}, or compare with --remeasure",
                                           few, result_.items.size(), kGateProcesses, kGateProcesses));
     }
     const auto same = std::count_if(result_.items.begin(), result_.items.end(), [](const ComparedItem& item) { return item.same_session; });
     if (same > 0) {
-      result_.notes.push_back(fmt::format("{} of {} items have the same session on both sides, which says nothing about a change: {} inconclusive. "
+      result_.notes.push_back(fmt::format("{} of {} items {} the same session on both sides, which says nothing about a change: {} inconclusive. "
                                           "Time them anew (tunebook tune --retime), or leave them out of the candidate (#since=...)",
-                                          same, result_.items.size(), same == 1 ? "it is" : "they are"));
+                                          same, result_.items.size(), same == 1 ? "has" : "have", same == 1 ? "it is" : "they are"));
     }
     const auto by_energy = std::count_if(result_.items.begin(), result_.items.end(), [](const ComparedItem& item) {
       return item.key.objective == kEnergyObjective && item.change;
@@ -444,6 +437,18 @@ class Comparer {
 };
 
 }  // namespace
+
+std::string counts_text(const Comparison& comparison) {
+  std::vector<std::string> parts;
+  for (const Verdict verdict : {Verdict::regression, Verdict::improvement, Verdict::unchanged, Verdict::inconclusive, Verdict::only_base,
+                                Verdict::only_candidate}) {
+    const auto found = comparison.counts.find(verdict);
+    if (found == comparison.counts.end() || found->second == 0) continue;
+    const bool plural = found->second != 1 && (verdict == Verdict::regression || verdict == Verdict::improvement);
+    parts.push_back(fmt::format("{} {}{}", found->second, verdict_name(verdict), plural ? "s" : ""));
+  }
+  return parts.empty() ? "nothing to compare" : fmt::format("{}", fmt::join(parts, ", "));
+}
 
 std::vector<ItemPair> pair_items(const Report& base, const Report& candidate) {
   using Key = std::array<std::string, 5>;

@@ -28,6 +28,9 @@ std::vector<ItemPair> pair_items(const Report& base, const Report& candidate);
 // base's Item::trend. Of `title`, `command` and `generated_utc` only the title is filled in.
 Comparison compare(Report base, Report candidate, ComparisonSettings settings, std::span<const Remeasurement> remeasured = {});
 
+// "1 regression, 37 unchanged, 3 inconclusive".
+std::string counts_text(const Comparison& comparison);
+
 // What to do about exit code 2, for stderr: which differences refuse the gate and the option that allows them, or that nothing could be
 // compared. Empty with any other code.
 std::string gate_refusal(const Comparison& comparison);

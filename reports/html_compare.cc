@@ -89,12 +89,13 @@ std::int64_t count_of(const Comparison& comparison, Verdict verdict) {
   return found == comparison.counts.end() ? 0 : found->second;
 }
 
-std::string verdict_box(const Comparison& comparison, const std::vector<std::string>& ids, const ItemNaming& naming, const Detail& detail) {
+std::string verdict_box(const Comparison& comparison, const std::vector<std::string>& ids, const ItemNaming& naming) {
   const std::string_view tone = count_of(comparison, Verdict::regression) > 0 ? " bad"
       : comparison.gate_refused || comparison.exit_code != 0                  ? " warn"
       : count_of(comparison, Verdict::improvement) > 0                        ? " good"
                                                                               : "";
-  std::string html = fmt::format("<div class=\"verdict{}\"><p><b>{}</b></p><p>{}.", tone, long_text(comparison.verdict_line, 600, detail.text), exit_code_text(comparison));
+  std::string html = fmt::format("<div class=\"verdict{}\"><p><b>{}</b> <span class=\"muted\">(gate \u00b1{}{}, 95 % intervals, Holm-adjusted)</span></p><p>{}.", tone, counts_text(comparison),
+                                 percent_text(100 * comparison.settings.threshold), comparison.settings.kernel_thresholds.empty() ? "" : " and others by kernel", exit_code_text(comparison));
   if (comparison.worst) {
     const ComparedItem& worst = comparison.items[*comparison.worst];
     html += fmt::format(" {}: <a href=\"#{}\">{}</a> {} {}, {}.", worst.verdict == Verdict::regression ? "Worst" : "Largest change", ids[*comparison.worst],
@@ -165,7 +166,7 @@ std::string forest_table(const Comparison& comparison, const std::vector<std::st
     const ComparedItem& item = comparison.items[i];
     table.row(item.verdict == Verdict::regression ? "slower" : item.verdict == Verdict::improvement ? "faster" : "");
     table.cell(fmt::format("<a href=\"#{}\">{}</a>", ids[i], naming.html(item.key)), std::nullopt);
-    table.cell(item.change && item.change_low && item.change_high ? axis.row(*item.change, *item.change_low, *item.change_high, item.gate) : "");
+    table.cell(item.change && item.change_low && item.change_high ? axis.row(*item.change, *item.change_low, *item.change_high, item.gate) : axis.row(item.gate));
     table.cell(change_html(item), or_nan(item.change));
     table.cell(change_interval(item), or_nan(item.change_low));
     table.cell(time_cell(item.base_time), time_sort(item.base_time));
@@ -227,8 +228,8 @@ std::string comparison_page(const Comparison& comparison, const Detail& detail) 
   }
   const ItemNaming naming(keys);
   Page page(comparison.title, side_line("Base", comparison.base.side) + "<br>" + side_line("Candidate", comparison.candidate.side) +
-                                   (naming.shared().empty() ? "" : "<br>All with " + isolated(cut(naming.shared(), 200))));
-  page.add(verdict_box(comparison, ids, naming, detail));
+                                   (naming.shared().empty() ? "" : "<br>" + isolated(cut(naming.shared(), 400))));
+  page.add(verdict_box(comparison, ids, naming));
   page.add(other_devices_note(comparison.candidate.items));
   page.add(notes_list(comparison.notes, detail));
 

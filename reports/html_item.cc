@@ -297,12 +297,16 @@ std::string effects_card(const Item& item, const TimeUnit& unit) {
 
 std::string ladder_card(const Item& item, const TimeUnit& unit, const Detail& detail) {
   double best = std::numeric_limits<double>::infinity();
+  bool ceiling = false;
   for (const LadderRung& rung : item.ladder) {
     if (rung.time) best = std::min(best, rung.time->median_us);
+    ceiling = ceiling || rung.rates.percent_of_ceiling;
   }
-  Table table(fmt::format("Presets and winner of {}", item.key.shape()),
-              {{"rung"}, {fmt::format("time, {}", unit.name), "n"}, {"speed", "bar"}, {"gain", "n"}, {"in all", "n"}, {"of ceiling", "n"}, {"configuration, or what went wrong", "text broad"}},
-              {.hide_caption = true});
+  const std::string time_heading = fmt::format("time, {}", unit.name);
+  std::vector<Column> columns = {{"rung"}, {time_heading, "n"}, {"speed", "bar"}, {"gain", "n"}, {"in all", "n"}};
+  if (ceiling) columns.push_back({"of ceiling", "n"});
+  columns.push_back({"configuration, or what went wrong", "text broad"});
+  Table table(fmt::format("Presets and winner of {}", item.key.shape()), columns, {.hide_caption = true});
   for (const LadderRung& rung : item.ladder) {
     table.row(rung.winner ? "chosen" : "");
     table.cell(rung.winner ? "<b>winner</b>" : isolated(cut(rung.name, 60)));
@@ -310,8 +314,8 @@ std::string ladder_card(const Item& item, const TimeUnit& unit, const Detail& de
     table.cell(rung.time ? bar_svg(100 * best / rung.time->median_us) : fmt::format("<span class=\"bad\">{}</span>", outcome_text(rung.outcome)));
     table.cell(rung.gain ? fmt::format("\u00d7{:.2f}", *rung.gain) : "");
     table.cell(rung.gain_in_all ? fmt::format("\u00d7{:.2f}", *rung.gain_in_all) : "");
-    table.cell(optional_percent(rung.rates.percent_of_ceiling));
-    table.cell(rung.message.empty() ? configuration_html(rung.configuration, nullptr, detail) : long_text(rung.message, 120, detail.text));
+    if (ceiling) table.cell(optional_percent(rung.rates.percent_of_ceiling));
+    table.cell(rung.message.empty() ? rung.winner ? configuration_html(rung.configuration, nullptr, detail) : differing_html(rung.configuration, winner_configuration(item), detail) : long_text(rung.message, 120, detail.text));
   }
   return card(4, "Ladder of presets", std::move(table).finish(), true);
 }
@@ -321,22 +325,25 @@ std::string trend_card(const Item& item, const TimeUnit& unit, const Detail& det
   for (const TrendPoint& point : item.trend) intervals.add(point.time);
   const std::string time_heading = fmt::format("time, {}", unit.name), interval_heading = intervals.heading();
   Table table(fmt::format("Nights of {}", item.key.shape()),
-              {{"date"}, {time_heading, "n"}, {interval_heading, "n"}, {"changed", "text"}, {"configuration", "text"}, {"session", "mono"}},
+              {{"date"}, {"session", "w"}, {time_heading, "n"}, {interval_heading, "n"}, {"changed", "text"}, {"configuration", "text"}, {"its id", "mono"}},
               {.tall = true, .hide_caption = true});
   for (const TrendPoint& point : item.trend) {
     table.row();
     table.cell(isolated(cut(point.date, 40)), std::nullopt, "w");
+    table.cell(night_kind(point.kind));
     table.cell(in_unit(point.time.median_us, unit));
     table.cell(interval_html(point.time, unit, intervals));
     table.cell(long_text(night_changes(point), 160, detail.text));
     table.cell(listed(point.configuration, 600, detail.text));
     table.cell(isolated(cut(point.session_id, 40)));
   }
+  const std::vector<NightMark> marks = night_marks(item.trend);
   const double change = item.trend.back().time.median_us / item.trend.front().time.median_us - 1;
-  return figure_card("Trend over nights", "<p class=\"note muted\">Winners; a hollow mark: another winner, kernel or environment than the night before.</p>",
-                     nights_svg(night_marks(item.trend), unit,
+  return figure_card("Trend over nights", "<p class=\"note muted\">The winner of each night.</p>",
+                     nights_svg(marks, unit,
                                 fmt::format("{} from {} to {}: {} to {}, {}.", plural(static_cast<long long>(item.trend.size()), "night"), item.trend.front().date, item.trend.back().date,
-                                            time_text(item.trend.front().time.median_us), time_text(item.trend.back().time.median_us), change_text(change))),
+                                            time_text(item.trend.front().time.median_us), time_text(item.trend.back().time.median_us), change_text(change))) +
+                         nights_key(marks),
                      std::move(table).finish());
 }
 
@@ -360,31 +367,51 @@ std::string item_summary(const Item& item) {
   }
   std::string text = time_text(time->median_us);
   const Rates& rates = item.winner->rates;
-  const bool bandwidth = item.ceiling && item.ceiling->bandwidth;
-  if (rates.gbps && (bandwidth || !rates.gflops)) text += fmt::format(", {} GB/s", number_text(*rates.gbps));
+  if (rates.gbps && (!counts_arithmetic(item) || !rates.gflops)) text += fmt::format(", {} GB/s", number_text(*rates.gbps));
   else if (rates.gflops) text += fmt::format(", {} GFLOP/s", number_text(*rates.gflops));
   if (rates.percent_of_ceiling) text += fmt::format(", {} of the ceiling", percent_text(*rates.percent_of_ceiling));
   if (rates.percent_of_baseline) text += fmt::format(", {} of the baseline's speed", percent_text(*rates.percent_of_baseline));
   if (item.key.objective == "energy" && item.winner->energy_j) text += ", " + energy_text(item.winner->energy_j);
-  if (item.kind() != SessionKind::search) text += fmt::format("; {}", session_kind_words(item.kind()));
+  if (item.kind() != SessionKind::search) text += fmt::format("; {}", session_kind_short(item.kind()));
   return text;
 }
+
+namespace {
+
+// Pictures and tables of the trials of a session.
+std::string course_html(const Item& item, const TimeUnit& unit, const Detail& detail, bool whole) {
+  std::string cards, html;
+  if (whole) {
+    if (!item.trials.empty()) cards += trials_card(item, unit, detail);
+    if (!item.convergence.empty()) cards += convergence_card(item, unit, detail);
+    if (!item.effects.empty()) cards += effects_card(item, unit);
+  }
+  if (item.ladder.size() > 1) cards += ladder_card(item, unit, detail);
+  if (!cards.empty()) html += "<div class=\"cards\">" + cards + "</div>\n";
+  if (whole && !item.failures.empty()) html += "<h4>Failures by message</h4>" + failures_table(item.failures, item.failure_groups, detail);
+  return html;
+}
+
+// Of an item whose session searched nothing: that its trials say little, and what the search before it found.
+std::string search_html(const Item& item, const TimeUnit& unit, const Detail& detail, bool whole) {
+  const bool failures = !item.failures.empty();
+  if (item.search.empty()) return (item.ladder.size() > 1 || failures) ? course_html(item, unit, detail, false) : "";
+  const Item& search = item.search.front();
+  std::string html = failures ? "<h4>Failures by message</h4>" + failures_table(item.failures, item.failure_groups, detail) : "";
+  const std::string trials = search.outcomes.empty() ? "" : fmt::format("; {}: {}", plural(search.trial_count, "trial"), outcomes_text(search.outcomes));
+  html += fmt::format("<h4>The search before it, {}</h4>\n<p class=\"muted note\">Session {}, {}{}.{}</p>\n", isolated(cut(search.date, 40)), isolated(cut(search.session_id, 40)),
+                      isolated(cut(search.strategy, 60)), trials, search.finished ? "" : " It is not finished.");
+  if (!search.top.empty()) html += top_table(search, unit, detail);
+  return html + course_html(search, unit, detail, whole);
+}
+
+}  // namespace
 
 std::string item_html(const Item& item, const Detail& detail, bool whole) {
   const TimeUnit unit = unit_of(item);
   std::string html = item_facts(item, detail);
   if (!item.top.empty()) html += "<h4>Fastest configurations</h4>" + top_table(item, unit, detail);
-  std::string search;
-  if (whole) {
-    if (!item.trials.empty()) search += trials_card(item, unit, detail);
-    // Where nothing was searched there is no course of a search.
-    const bool searched = item.kind() == SessionKind::search;
-    if (searched && !item.convergence.empty()) search += convergence_card(item, unit, detail);
-    if (searched && !item.effects.empty()) search += effects_card(item, unit);
-  }
-  if (item.ladder.size() > 1) search += ladder_card(item, unit, detail);
-  if (!search.empty()) html += "<div class=\"cards\">" + search + "</div>\n";
-  if (whole && !item.failures.empty()) html += "<h4>Failures by message</h4>" + failures_table(item.failures, item.failure_groups, detail);
+  html += item.kind() == SessionKind::search ? course_html(item, unit, detail, whole) : search_html(item, unit, detail, whole);
   std::string rest;
   if (item.cost.wall_seconds > 0 || item.cost.measured > 0) rest += card(4, "Cost", cost_table(item.cost));
   if (item.trend.size() > 1) rest += trend_card(item, unit, detail);
@@ -394,7 +421,11 @@ std::string item_html(const Item& item, const Detail& detail, bool whole) {
 std::string item_sections(std::span<const ItemSection> sections, const Detail& detail) {
   std::vector<std::size_t> by_trials(sections.size());
   std::iota(by_trials.begin(), by_trials.end(), std::size_t{0});
-  std::stable_sort(by_trials.begin(), by_trials.end(), [&](std::size_t x, std::size_t y) { return sections[x].item->trial_count > sections[y].item->trial_count; });
+  const auto trials = [&](std::size_t i) {
+    const Item& item = *sections[i].item;
+    return item.search.empty() ? item.trial_count : item.search.front().trial_count;
+  };
+  std::stable_sort(by_trials.begin(), by_trials.end(), [&](std::size_t x, std::size_t y) { return trials(x) > trials(y); });
   std::vector<bool> whole(sections.size(), false);
   std::vector<bool> named(sections.size(), true);  // and no more
   for (std::size_t i = 0; i < std::min(by_trials.size(), detail.pictures); ++i) whole[by_trials[i]] = true;

@@ -24,6 +24,15 @@ struct HeatMap {
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> cells;  // row, column -> item
 };
 
+// A rate that there is none of: never 0.
+std::string or_dash(const std::string& number) { return number.empty() ? "\u2014" : number; }
+
+std::int64_t failed_trials(const Item& item) {
+  std::int64_t failed = 0;
+  for (const auto& [outcome, count] : item.outcomes) failed += has_time(outcome) ? 0 : count;
+  return failed;
+}
+
 template <typename Same>
 std::size_t place_of(std::vector<const ItemKey*>& list, const ItemKey& key, const Same& same) {
   const auto found = std::find_if(list.begin(), list.end(), [&](const ItemKey* other) { return same(*other, key); });
@@ -34,18 +43,19 @@ std::size_t place_of(std::vector<const ItemKey*>& list, const ItemKey& key, cons
 
 enum class Measure { gflops, gbps, time };
 
-// Bandwidth where that is what binds most of them, arithmetic where it is known, else times.
+// What counts for most of them, of what is known; else times.
 Measure measure_of(std::span<const Item> items, const HeatMap& map) {
-  std::size_t with_work = 0, bandwidth = 0, flops = 0;
+  std::size_t winners = 0, arithmetic = 0, flops = 0, bytes = 0;
   for (const auto& [place, index] : map.cells) {
     const Item& item = items[index];
     if (!item.winner) continue;
-    with_work += item.winner->rates.gflops || item.winner->rates.gbps ? 1 : 0;
+    ++winners;
     flops += item.winner->rates.gflops ? 1 : 0;
-    bandwidth += item.ceiling && item.ceiling->bandwidth ? 1 : 0;
+    bytes += item.winner->rates.gbps ? 1 : 0;
+    arithmetic += counts_arithmetic(item) ? 1 : 0;
   }
-  if (with_work == 0) return Measure::time;
-  return flops == 0 || 2 * bandwidth > map.cells.size() ? Measure::gbps : Measure::gflops;
+  if (flops == 0 && bytes == 0) return Measure::time;
+  return bytes == 0 || (flops > 0 && 2 * arithmetic >= winners) ? Measure::gflops : Measure::gbps;
 }
 
 std::optional<double> value_of(const Item& item, Measure measure) {
@@ -63,12 +73,30 @@ std::string shade(double share) {
   return fmt::format("h{}", std::clamp(static_cast<int>(std::floor(share * 10)), 0, 9));
 }
 
-std::string map_html(std::span<const Item> items, std::span<const std::string> ids, const MapKey& key, const HeatMap& map, const ItemNaming& shapes,
-                     bool several) {
+// What tells the maps of a page apart.
+struct MapNaming {
+  bool kernel = false, method = false, objective = false;
+  std::string text(const MapKey& key) const {
+    std::string text = kernel ? cut(std::get<0>(key), 80) : "";
+    if (method) text += (text.empty() ? "" : ", ") + std::get<1>(key);
+    if (objective && !std::get<2>(key).empty()) text += (text.empty() ? "" : ", ") + std::get<2>(key);
+    return text;
+  }
+};
+
+// A map as a box, and what its shades and percentages mean.
+struct MapHtml {
+  std::string caption, heading, table;
+  bool wide = false;
+};
+
+std::optional<MapHtml> map_html(std::span<const Item> items, std::span<const std::string> ids, const MapKey& key, const HeatMap& map, const ItemNaming& shapes,
+                                const MapNaming& naming) {
   const Measure measure = measure_of(items, map);
   // Times beside each other say something where there are several devices; else they stand in the table of winners.
-  if (measure == Measure::time && map.columns.size() < 2) return "";
-  bool ceilings = measure != Measure::time;
+  if (measure == Measure::time && map.columns.size() < 2) return std::nullopt;
+  bool ceilings = measure != Measure::time, baselines = measure != Measure::time;
+  std::string baseline;  // "cuBLAS" if that is everyone's
   std::vector<double> column_best(map.columns.size(), 0);
   bool never = false;
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
@@ -78,12 +106,15 @@ std::string map_html(std::span<const Item> items, std::span<const std::string> i
       const std::optional<double> value = found == map.cells.end() ? std::nullopt : value_of(items[found->second], measure);
       if (!value) continue;
       column_best[c] = std::max(column_best[c], *value);
-      ceilings = ceilings && items[found->second].winner->rates.percent_of_ceiling;
+      const Item& item = items[found->second];
+      ceilings = ceilings && item.winner->rates.percent_of_ceiling;
+      baselines = baselines && item.winner->rates.percent_of_baseline && (baseline.empty() || baseline == baseline_name(item));
+      if (baselines) baseline = baseline_name(item);
     }
   }
   const std::string_view unit = measure == Measure::gflops ? "GFLOP/s" : measure == Measure::gbps ? "GB/s" : "time";
-  std::string heading = fmt::format("Best {}, shape \u00d7 device", unit);
-  if (several) heading = fmt::format("{}: {}, {}{}", cut(std::get<0>(key), 80), heading, std::get<1>(key), std::get<2>(key).empty() ? "" : ", " + std::get<2>(key));
+  const std::string title = naming.text(key);
+  const std::string heading = fmt::format("{}{} {}{}", title.empty() ? "" : title + ": ", title.empty() ? "Best" : "best", unit, map.columns.size() > 1 ? ", shape \u00d7 device" : "");
 
   std::vector<std::string> names;
   for (const ItemKey* column : map.columns) names.push_back(isolated(cut(column->device, 80)));
@@ -106,17 +137,22 @@ std::string map_html(std::span<const Item> items, std::span<const std::string> i
                    std::nan(""));
         continue;
       }
-      const std::optional<double> percent = item.winner->rates.percent_of_ceiling;
-      const double share = measure == Measure::time ? 0 : ceilings ? *percent / 100 : column_best[c] > 0 ? *value / column_best[c] : 0;
+      const std::optional<double> ceiling = item.winner->rates.percent_of_ceiling;
+      const std::string percent = baselines && !ceiling ? optional_percent(item.winner->rates.percent_of_baseline) : optional_percent(ceiling);
+      const double share = measure == Measure::time ? 0 : ceilings ? ceiling.value_or(0) / 100 : column_best[c] > 0 ? *value / column_best[c] : 0;
       table.cell(fmt::format("<a href=\"#{}\">{}</a>{}", ids[found->second], measure == Measure::time ? time_text(*value) : number_text(*value),
-                             percent ? fmt::format(" <small>{}</small>", percent_text(*percent)) : ""),
+                             percent.empty() ? "" : fmt::format(" <small>{}</small>", percent)),
                  *value, measure == Measure::time ? "" : shade(share));
     }
   }
-  std::string caption = "<p class=\"note muted\">";
-  if (measure != Measure::time) caption += ceilings ? "Shade and percentage: of the measured ceiling." : "Shade: share of the best of this device.";
+  std::string caption;
+  if (measure != Measure::time) {
+    caption = ceilings  ? "Shade and percentage: of the measured ceiling."
+              : baselines ? fmt::format("Shade: share of the best of the device; percentage: of the speed of {}.", isolated(baseline))
+                          : "Shade: share of the best of the device.";
+  }
   if (never) caption += " \u2014: never tuned.";
-  return card(3, heading, caption + "</p>" + std::move(table).finish());
+  return MapHtml{std::move(caption), heading, std::move(table).finish(), map.columns.size() > 2};
 }
 
 }  // namespace
@@ -131,17 +167,33 @@ std::string heat_maps(std::span<const Item> items, std::span<const std::string> 
     const std::size_t column = place_of(map.columns, key, [](const ItemKey& x, const ItemKey& y) { return x.device_key == y.device_key; });
     map.cells[{row, column}] = i;
   }
-  std::string html;
+  MapNaming naming;
   for (const auto& [key, map] : maps) {
-    if (map.cells.size() > 1) html += map_html(items, ids, key, map, ItemNaming(map.rows), maps.size() > 1);
+    const MapKey& first = maps.begin()->first;
+    naming.kernel = naming.kernel || std::get<0>(key) != std::get<0>(first);
+    naming.method = naming.method || std::get<1>(key) != std::get<1>(first);
+    naming.objective = naming.objective || std::get<2>(key) != std::get<2>(first);
   }
-  return html;
+  std::vector<MapHtml> shown;
+  for (const auto& [key, map] : maps) {
+    if (map.cells.size() < 2) continue;
+    if (auto made = map_html(items, ids, key, map, ItemNaming(map.rows), naming)) shown.push_back(std::move(*made));
+  }
+  if (shown.empty()) return "";
+  // What holds for all is said once.
+  const bool same = shown.size() > 1 && std::all_of(shown.begin(), shown.end(), [&](const MapHtml& map) { return map.caption == shown.front().caption; });
+  const auto note = [](const std::string& caption) { return caption.empty() ? "" : fmt::format("<p class=\"note muted\">{}</p>", caption); };
+  std::string html = same ? note(shown.front().caption) : "";
+  html += "<div class=\"cards maps\">";
+  for (const MapHtml& map : shown) html += card(3, map.heading, (same ? "" : note(map.caption)) + map.table, map.wide);
+  return html + "</div>\n";
 }
 
 std::string items_table(std::span<const Item> items, std::span<const std::string> ids, const ItemNaming& naming, const Detail& detail) {
-  bool gflops = false, gbps = false, ceiling = false, baseline = false, energy = false;
+  bool gflops = false, gbps = false, ceiling = false, baseline = false, energy = false, failures = false;
   IntervalNames intervals;
   for (const Item& item : items) {
+    failures = failures || failed_trials(item) > 0;
     if (!item.winner) continue;
     intervals.add(item.time());
     energy = energy || item.winner->energy_j;
@@ -157,14 +209,15 @@ std::string items_table(std::span<const Item> items, std::span<const std::string
   if (ceiling) columns.push_back({"of ceiling", "n"});
   if (baseline) columns.push_back({"of baseline", "n"});
   if (energy) columns.push_back({"energy", "n"});
-  for (const Column& column : {Column{"trials", "n"}, Column{"failed", "n"}, Column{"date"}, Column{"winner", "text winner"}}) columns.push_back(column);
-  Table table("What each shape reached", columns, {.classes = "sort", .find = items.size() > 6 ? "Filter items" : "", .tall = true, .hide_caption = true});
+  columns.push_back({"trials", "n"});
+  if (failures) columns.push_back({"failed", "n"});
+  columns.push_back({"date"});
+  columns.push_back({"winner", "text winner"});
+  Table table("What each shape reached", columns, {.classes = "sort winners", .find = items.size() > 6 ? "Filter items" : "", .tall = true, .hide_caption = true});
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Item& item = items[i];
     const TimeEstimate* time = item.time();
     const Rates rates = item.winner ? item.winner->rates : Rates();
-    std::int64_t failed = 0;
-    for (const auto& [outcome, count] : item.outcomes) failed += has_time(outcome) ? 0 : count;
     table.row();
     table.cell(fmt::format("<a href=\"#{}\">{}</a>", ids[i], naming.html(item.key)));
     if (time != nullptr) {
@@ -175,13 +228,16 @@ std::string items_table(std::span<const Item> items, std::span<const std::string
       table.cell(item.finished ? "<span class=\"bad\">no winner</span>" : "<span class=\"warn\">not finished</span>", std::nan(""));
       table.cell("", std::nan(""));
     }
-    if (gflops) table.cell(optional_number(rates.gflops), or_nan(rates.gflops));
-    if (gbps) table.cell(optional_number(rates.gbps), or_nan(rates.gbps));
-    if (ceiling) table.cell(optional_percent(rates.percent_of_ceiling), or_nan(rates.percent_of_ceiling));
-    if (baseline) table.cell(optional_percent(rates.percent_of_baseline), or_nan(rates.percent_of_baseline));
+    if (gflops) table.cell(or_dash(optional_number(rates.gflops)), or_nan(rates.gflops));
+    if (gbps) table.cell(or_dash(optional_number(rates.gbps)), or_nan(rates.gbps));
+    if (ceiling) table.cell(or_dash(optional_percent(rates.percent_of_ceiling)), or_nan(rates.percent_of_ceiling));
+    if (baseline) {
+      const std::string name = rates.percent_of_baseline && item.baseline ? fmt::format(" <small class=\"muted\">{}</small>", isolated(cut(baseline_name(item), 11))) : "";
+      table.cell(or_dash(optional_percent(rates.percent_of_baseline)) + name, or_nan(rates.percent_of_baseline));
+    }
     if (energy) table.cell(energy_text(item.winner ? item.winner->energy_j : std::nullopt), or_nan(item.winner ? item.winner->energy_j : std::nullopt));
     table.cell(trials_html(item), static_cast<double>(item.trial_count));
-    table.cell(count_text(failed), static_cast<double>(failed));
+    if (failures) table.cell(count_text(failed_trials(item)), static_cast<double>(failed_trials(item)));
     table.cell(isolated(cut(item.date, 40)), std::nullopt, "w");
     table.cell(item.winner ? short_configuration_html(item.winner->configuration, detail) : "");
   }
@@ -194,21 +250,26 @@ std::string items_table(std::span<const Item> items, std::span<const std::string
 }
 
 std::string trend_table(std::span<const Item> items, std::span<const std::string> ids, const ItemNaming& naming, const Detail& detail) {
-  Table table("Winners over nights", {{"item", "text"}, {"nights, each on its own scale", "plot spark"}, {"nights", "n"}, {"first", "n"}, {"last", "n"}, {"change", "n"}},
+  Table table("Winners over nights", {{"item", "text"}, {"nights, each on its own scale", "plot spark"}, {"nights", "n"}, {"searched", "n"}, {"first", "n"}, {"last", "n"}, {"change", "n"}},
               {.classes = "sort", .find = items.size() > 6 ? "Filter trends" : "", .tall = true, .hide_caption = true});
+  std::vector<NightMark> all;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::vector<TrendPoint>& trend = items[i].trend;
     if (trend.size() < 2 || table.rows() >= detail.items) continue;
     const double first = trend.front().time.median_us, last = trend.back().time.median_us;
     table.row();
     table.cell(fmt::format("<a href=\"#{}\">{}</a>", ids[i], naming.html(items[i].key)));
-    table.cell(nights_strip(night_marks(trend)));
-    table.cell(fmt::format("{}", trend.size()));
+    const std::vector<NightMark> marks = night_marks(trend);
+    table.cell(nights_strip(marks));
+    table.cell(fmt::format("{}", trend.size()), static_cast<double>(trend.size()));
+    const auto searched = std::count_if(trend.begin(), trend.end(), [](const TrendPoint& point) { return point.kind == SessionKind::search; });
+    table.cell(fmt::format("{}", searched), static_cast<double>(searched));
+    all.insert(all.end(), marks.begin(), marks.end());
     table.cell(time_text(first), first);
     table.cell(time_text(last), last);
     table.cell(first > 0 ? change_text(last / first - 1) : "", first > 0 ? last / first - 1 : std::nan(""));
   }
-  return table.rows() == 0 ? std::string() : std::move(table).finish();
+  return table.rows() == 0 ? std::string() : std::move(table).finish() + nights_key(all);
 }
 
 }  // namespace tunebook::reports::page

@@ -47,6 +47,19 @@ std::string sessions_table(std::span<const SessionInfo> sessions, std::int64_t c
   return html;
 }
 
+// The sizes that have the same value in all of these.
+Problem shared_sizes(std::span<const ItemKey* const> keys) {
+  Problem shared;
+  for (const auto& [name, value] : keys.front()->problem.items()) {
+    const bool same = std::all_of(keys.begin(), keys.end(), [&name = name, &value = value](const ItemKey* key) {
+      const Value* theirs = key->problem.find(name);
+      return theirs != nullptr && *theirs == value;
+    });
+    if (same) shared.set(name, value);
+  }
+  return shared;
+}
+
 }  // namespace
 
 ItemNaming::ItemNaming(std::span<const ItemKey* const> keys) {
@@ -57,25 +70,46 @@ ItemNaming::ItemNaming(std::span<const ItemKey* const> keys) {
     objective_ = objective_ || key->objective != keys.front()->objective;
   }
   if (keys.size() < 2) return;
-  for (const auto& [name, value] : keys.front()->problem.items()) {
-    const bool same = std::all_of(keys.begin(), keys.end(), [&name = name, &value = value](const ItemKey* key) {
-      const Value* theirs = key->problem.find(name);
-      return theirs != nullptr && *theirs == value;
-    });
-    if (same) shared_.set(name, value);
+  shared_ = shared_sizes(keys);
+  std::map<std::string, std::vector<const ItemKey*>> by_kernel;
+  for (const ItemKey* key : keys) by_kernel[key->kernel].push_back(key);
+  for (const auto& [kernel, list] : by_kernel) {
+    Problem more;
+    if (by_kernel.size() > 1 && list.size() > 1) {
+      const Problem shared = shared_sizes(list);
+      for (const auto& [name, value] : shared.items()) {
+        if (shared_.find(name) == nullptr) more.set(name, value);
+      }
+    }
+    // Of items that differ in something else than their shape the name keeps all.
+    if (shared_.items().size() + more.items().size() < list.front()->problem.items().size()) {
+      if (!more.items().empty()) kernel_shared_[kernel] = std::move(more);
+    } else if (more.items().empty()) {
+      shared_ = Problem();
+    }
   }
-  // Items that differ in something else than their shape.
-  if (shared_ == keys.front()->problem) shared_ = Problem();
+}
+
+bool ItemNaming::is_shared(const ItemKey& key, const std::string& name) const {
+  if (shared_.find(name) != nullptr) return true;
+  const auto found = kernel_shared_.find(key.kernel);
+  return found != kernel_shared_.end() && found->second.find(name) != nullptr;
+}
+
+std::string ItemNaming::shared() const {
+  std::string text = shared_.items().empty() ? "" : "all with " + shared_.display();
+  for (const auto& [kernel, sizes] : kernel_shared_) text += fmt::format("{}{} with {}", text.empty() ? "" : "; ", kernel, sizes.display());
+  return text;
 }
 
 std::string ItemNaming::text(const ItemKey& key) const {
   std::string text;
   const auto& sizes = key.problem.items();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (shared_.find(sizes[i].first) != nullptr) continue;
+    if (is_shared(key, sizes[i].first)) continue;
     text += (text.empty() || text.ends_with('=') ? "" : ", ") + sizes[i].first + "=";
     // Neighbours with the same size are named together: "m=n=k=4096".
-    const bool joined = i + 1 < sizes.size() && sizes[i + 1].second == sizes[i].second && shared_.find(sizes[i + 1].first) == nullptr;
+    const bool joined = i + 1 < sizes.size() && sizes[i + 1].second == sizes[i].second && !is_shared(key, sizes[i + 1].first);
     if (!joined) text += to_text(sizes[i].second);
   }
   if (kernel_) text = key.kernel + " " + text;
@@ -101,7 +135,7 @@ std::string configuration_html(const Configuration& configuration, const Configu
 }
 
 std::string short_configuration_html(const Configuration& configuration, const Detail& detail) {
-  constexpr std::size_t kShort = 90;  // bytes: three lines of a narrow column
+  constexpr std::size_t kShort = 42;  // bytes: two lines of a narrow column
   const std::string whole = configuration_html(configuration, nullptr, detail);
   const std::string plain = configuration.display();
   if (plain.size() <= kShort || plain.size() > kLongConfiguration) return whole;
@@ -170,6 +204,15 @@ std::string energy_text(const std::optional<double>& joules) {
   return size >= 1e-3 ? number_text(*joules * 1e3) + " mJ" : number_text(*joules * 1e6) + " uJ";
 }
 
+std::string baseline_name(const Item& item) {
+  if (!item.baseline) return "";
+  std::string name = item.baseline->name.empty() ? item.baseline->operation : item.baseline->name;
+  const std::size_t space = name.rfind(' ');
+  const bool version = space != std::string::npos && space + 1 < name.size() && name.find_first_not_of("0123456789.", space + 1) == std::string::npos;
+  if (version) name.resize(space);
+  return cut(name, 30);
+}
+
 std::string kind_html(SessionKind kind) { return std::string(session_kind_words(kind)); }
 
 std::string trials_html(const Item& item) {
@@ -234,7 +277,7 @@ std::string cost_table(const Cost& cost) {
   const double busy = cost.wall_seconds > 0 ? static_cast<double>(cost.measured) / cost.wall_seconds : 0;
   html += fmt::format("<p class=\"muted note\">{} run{}{}.</p>\n", plural(cost.measured, "trial"),
                       cost.reused > 0 ? fmt::format(", {} answered by the book", count_text(cost.reused)) : "",
-                      busy > 0 ? fmt::format("; {} a second of wall time", number_text(busy)) : "");
+                      busy > 0 ? fmt::format("; {:.2g} a second of wall time", busy) : "");
   return html;
 }
 
@@ -247,11 +290,27 @@ std::string night_changes(const TrendPoint& point) {
   return text;
 }
 
+std::string night_kind(SessionKind kind) {
+  return std::string(kind == SessionKind::search ? session_kind_name(kind) : session_kind_short(kind));
+}
+
+std::string nights_key(std::span<const NightMark> marks) {
+  std::string html = "<ul class=\"key\">";
+  const auto add = [&](bool shown, const NightMark& mark, std::string_view what) {
+    if (shown) html += fmt::format("<li><svg viewBox=\"-6 -6 12 12\" aria-hidden=\"true\">{}</svg>{}</li>", night_mark(mark, 0, 0), what);
+  };
+  const auto any = [&](bool NightMark::*what, bool value) { return std::any_of(marks.begin(), marks.end(), [&](const NightMark& mark) { return mark.*what == value; }); };
+  add(any(&NightMark::searched, true), {.searched = true}, "searched");
+  add(any(&NightMark::searched, false), {.searched = false}, "no search, the standing winner or the finalists timed again");
+  add(any(&NightMark::changed, true), {.changed = true}, "hollow: another winner, kernel or environment than the night before");
+  return html + "</ul>";
+}
+
 std::vector<NightMark> night_marks(std::span<const TrendPoint> trend) {
   std::vector<NightMark> marks;
   for (const TrendPoint& point : trend) {
     marks.push_back({point.date, point.time.median_us, point.time.low_us, point.time.high_us,
-                     point.configuration_changed || point.kernel_changed || !point.environment_changed.empty()});
+                     point.configuration_changed || point.kernel_changed || !point.environment_changed.empty(), point.kind == SessionKind::search});
   }
   return marks;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,13 +35,17 @@ class ItemNaming {
   // "matmul m=1, n=k=4096 on NVIDIA H200"; plain text.
   std::string text(const ItemKey& key) const;
   std::string html(const ItemKey& key) const;
-  // The sizes that all items share and that no name repeats: "dtype=f32"; plain text.
-  std::string shared() const { return shared_.display(); }
+  // The sizes that all items share, or all of a kernel, and that no name repeats: "all with dtype=f32; matmul with ta=n,tb=n"; plain text, ""
+  // if there are none.
+  std::string shared() const;
   bool device() const { return device_; }
 
  private:
+  bool is_shared(const ItemKey& key, const std::string& name) const;
+
   bool kernel_ = false, device_ = false, method_ = false, objective_ = false;
-  Problem shared_;
+  Problem shared_;                                // by all
+  std::map<std::string, Problem> kernel_shared_;  // besides, by all of one of several kernels
 };
 
 // "BM=64, BN=128, ..."; values that differ from those of `other` are emphasised.
@@ -63,6 +68,8 @@ std::string interval_html(const TimeEstimate& time, const TimeUnit& unit, const 
 std::string interval_legend(std::span<const Item> items);
 // "12.30 mJ"; "" without one.
 std::string energy_text(const std::optional<double>& joules);
+// "cuBLAS" of "cuBLAS 13.1.0": a version is for the details. Plain text; "" without a baseline.
+std::string baseline_name(const Item& item);
 // What a session did that was no search, in words: "re-timed the standing winner; no search"; "" of a search.
 std::string kind_html(SessionKind kind);
 // The number of trials, and in a word why they are few.
@@ -79,7 +86,11 @@ std::string failures_table(std::span<const FailureGroup> failures, std::int64_t 
 std::string cost_table(const Cost& cost);
 // What a trend's point says besides its time: another configuration, another kernel, a changed environment.
 std::string night_changes(const TrendPoint& point);
+// "search", "re-timed", "finalists": what the session of a night did.
+std::string night_kind(SessionKind kind);
 std::vector<NightMark> night_marks(std::span<const TrendPoint> trend);
+// What the marks of these nights mean, of those that occur.
+std::string nights_key(std::span<const NightMark> nights);
 // "driver 580 · CUDA 13.0": the values of an environment.
 std::string environment_line(std::span<const Labelled> environment);
 std::string notes_list(std::span<const std::string> notes, const Detail& detail);

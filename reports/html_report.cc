@@ -23,6 +23,38 @@ const Item* furthest_from_ceiling(const Report& report) {
   return furthest;
 }
 
+// How many winners reach what people use now, and the one furthest behind it.
+std::string baselines_text(const Report& report, const std::vector<std::string>& ids, const ItemNaming& naming) {
+  std::int64_t with = 0, reached = 0;
+  const Item* furthest = nullptr;
+  for (const Item& item : report.items) {
+    if (!item.winner || !item.winner->rates.percent_of_baseline) continue;
+    const double percent = *item.winner->rates.percent_of_baseline;
+    ++with;
+    reached += percent >= 99.5 ? 1 : 0;  // as it is shown, rounded
+    if (furthest == nullptr || percent < *furthest->winner->rates.percent_of_baseline) furthest = &item;
+  }
+  if (with < 2) return "";
+  std::string html = fmt::format("{} of {} reach the speed of their baseline", reached, with);
+  if (reached < with) {
+    html += fmt::format("; furthest behind: <a href=\"#{}\">{}</a>, {} of {}", ids[static_cast<std::size_t>(furthest - report.items.data())], naming.html(furthest->key),
+                        percent_text(*furthest->winner->rates.percent_of_baseline), isolated(baseline_name(*furthest)));
+  }
+  return "<p>" + html + ".</p>";
+}
+
+// What the last session of each item was, where not all were searches.
+std::string sessions_text(const Report& report) {
+  std::string text;
+  for (const SessionKind kind : {SessionKind::search, SessionKind::retime, SessionKind::finalists}) {
+    const auto count = std::count_if(report.items.begin(), report.items.end(), [&](const Item& item) { return item.kind() == kind; });
+    if (count == 0 || (kind == SessionKind::search && count == static_cast<std::ptrdiff_t>(report.items.size()))) continue;
+    const std::string_view what = kind == SessionKind::search ? "searched" : kind == SessionKind::retime ? "re-timed" : "cut, their finalists timed";
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  }
+  return text.empty() ? text : fmt::format(" The last session of each: {}.", text);
+}
+
 std::string verdict_box(const Report& report, const std::vector<std::string>& ids, const ItemNaming& naming, const Detail& detail) {
   std::int64_t without = 0;
   for (const Item& item : report.items) without += item.time() == nullptr ? 1 : 0;
@@ -33,14 +65,15 @@ std::string verdict_box(const Report& report, const std::vector<std::string>& id
     html += fmt::format(" Furthest from its ceiling: <a href=\"#{}\">{}</a>, {}.", ids[static_cast<std::size_t>(furthest - report.items.data())],
                         naming.html(furthest->key), percent_text(*furthest->winner->rates.percent_of_ceiling));
   }
-  return html + "</p></div>\n";
+  if (report.items.size() > 1) html += sessions_text(report);
+  return html + "</p>" + baselines_text(report, ids, naming) + "</div>\n";
 }
 
 std::string subtitle(const Report& report, const ItemNaming& naming) {
   std::string html = environment_line(report.side.environment);
   html += fmt::format("{}{}", html.empty() ? "" : " \u00b7 ", isolated(cut(report.side.label.empty() ? report.side.book : report.side.label, 200)));
   if (!report.side.first_utc.empty()) html += fmt::format(" \u00b7 {} to {} UTC", isolated(instant_text(report.side.first_utc)), isolated(instant_text(report.side.last_utc)));
-  if (!naming.shared().empty()) html += " \u00b7 all with " + isolated(cut(naming.shared(), 200));
+  if (!naming.shared().empty()) html += " \u00b7 " + isolated(cut(naming.shared(), 400));
   return html;
 }
 

@@ -167,6 +167,7 @@ Json effect_json(const ParameterEffect& effect) {
 Json trend_json(const TrendPoint& point) {
   return {{"date", point.date},
           {"session", point.session_id},
+          {"session_kind", session_kind_name(point.kind)},
           {"finished_utc", point.finished_utc},
           {"time", estimate_json(point.time)},
           {"process_medians_us", numbers(point.process_medians_us)},
@@ -187,6 +188,12 @@ Json trial_json(const TrialPoint& point) {
           {"message", point.message}};
 }
 
+Json best_json(const BestSoFar& best) {
+  return {{"evaluation", best.evaluation}, {"time_us", number(best.time_us)}, {"configuration", best.configuration}};
+}
+
+Json expectation_json(const RandomExpectation& best) { return {{"evaluation", best.evaluation}, {"time_us", number(best.time_us)}}; }
+
 template <class Element, class Writer>
 Json list_json(const std::vector<Element>& elements, Writer&& writer) {
   Json json = Json::array();
@@ -201,6 +208,26 @@ Json ceiling_json(const Item& item) {
           {"rate", number(item.ceiling->rate)},
           {"unit", item.ceiling->bandwidth ? "GB/s" : "GFLOP/s"},
           {"floor_us", number(item.ceiling->floor_us)}};
+}
+
+// The search that a re-timed winner comes from.
+Json search_json(const Item& item) {
+  if (item.search.empty()) return nullptr;
+  const Item& search = item.search.front();
+  return {{"session", search.session_id},
+          {"strategy", search.strategy},
+          {"date", search.date},
+          {"finished", search.finished},
+          {"top", list_json(search.top, configuration_json)},
+          {"ladder", list_json(search.ladder, rung_json)},
+          {"trial_count", search.trial_count},
+          {"outcomes", outcomes_json(search.outcomes)},
+          {"trials", list_json(search.trials, trial_json)},
+          {"convergence", list_json(search.convergence, best_json)},
+          {"random_expectation", list_json(search.random_expectation, expectation_json)},
+          {"effects", list_json(search.effects, effect_json)},
+          {"failures", failures_json(search.failures)},
+          {"failure_groups", search.failure_groups}};
 }
 
 Json item_json(const Item& item) {
@@ -224,12 +251,8 @@ Json item_json(const Item& item) {
   json["trial_count"] = item.trial_count;
   json["outcomes"] = outcomes_json(item.outcomes);
   json["trials"] = list_json(item.trials, trial_json);
-  json["convergence"] = list_json(item.convergence, [](const BestSoFar& best) {
-    return Json{{"evaluation", best.evaluation}, {"time_us", number(best.time_us)}, {"configuration", best.configuration}};
-  });
-  json["random_expectation"] = list_json(item.random_expectation, [](const RandomExpectation& best) {
-    return Json{{"evaluation", best.evaluation}, {"time_us", number(best.time_us)}};
-  });
+  json["convergence"] = list_json(item.convergence, best_json);
+  json["random_expectation"] = list_json(item.random_expectation, expectation_json);
   json["effects"] = list_json(item.effects, effect_json);
   json["failures"] = failures_json(item.failures);
   json["failure_groups"] = item.failure_groups;
@@ -238,6 +261,7 @@ Json item_json(const Item& item) {
   json["reproduction"] = {{"command", item.reproduction.command},         {"book", item.reproduction.book},
                           {"session", item.reproduction.session_id},      {"kernel_hash", item.reproduction.kernel_hash},
                           {"toolchain", item.reproduction.toolchain},     {"seed", item.reproduction.seed}};
+  json["search"] = search_json(item);
   return json;
 }
 

@@ -37,6 +37,12 @@ std::string_view session_kind_short(SessionKind kind) {
   return "";
 }
 
+bool counts_arithmetic(const Item& item) {
+  const bool flops = item.flops && *item.flops > 0, bytes = item.bytes && *item.bytes > 0;
+  if (item.ceiling) return !item.ceiling->bandwidth;
+  return flops && (!bytes || *item.flops >= kArithmeticIntensity * *item.bytes);
+}
+
 std::string_view verdict_name(Verdict verdict) {
   switch (verdict) {
     case Verdict::regression: return "regression";

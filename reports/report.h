@@ -97,7 +97,7 @@ struct ItemKey {
   std::string shape() const { return problem.display(); }
 };
 
-// Rates of one time, where the kernel's work is known.
+// Rates of one time, where the kernel's work is known and there is some: a kernel that declares 0 operations has no GFLOP/s.
 struct Rates {
   std::optional<double> gflops, gbps;
   std::optional<double> percent_of_ceiling;   // of Item::ceiling
@@ -210,6 +210,7 @@ struct TrendPoint {
   std::vector<double> process_medians_us;
   std::string configuration;    // display()
   std::string kernel_hash;
+  SessionKind kind = SessionKind::search;  // others found no winner of their own: they timed one again
   // Against the point before; false at the first.
   bool configuration_changed = false, kernel_changed = false;
   std::vector<std::string> environment_changed;  // "driver: 580.1 -> 580.2"
@@ -256,10 +257,19 @@ struct Item {
   // at most Limits::nights, the newest. Empty without winners of finished sessions.
   std::vector<TrendPoint> trend;
   Reproduction reproduction;
+  // Of a session that searched nothing: the search before it, with the same kernel (hash), whose trials, effects and presets say where the
+  // winner comes from; also one that a filter leaves out. One at most, without a trend and costs.
+  std::vector<Item> search;
 
   SessionKind kind() const { return session_kind(strategy); }
   const TimeEstimate* time() const { return winner && winner->time ? &*winner->time : nullptr; }
 };
+
+// From this many operations a byte on, a kernel's rate of arithmetic says more than its bandwidth (GPUs of the last ten years reach
+// balance between 5 and 40).
+inline constexpr double kArithmeticIntensity = 10;
+// Whether GFLOP/s rather than GB/s say how good an item is: by its ceiling; without one, by its operations a byte.
+bool counts_arithmetic(const Item& item);
 
 // How much of a large book is shown. Details (trials, convergence, effects, failures) are kept for the items with most trials.
 struct Limits {
@@ -293,13 +303,14 @@ struct Report {
 
 // ---- compare ------------------------------------------------------------------------------------------------------------------
 
+// In the order in which a comparison lists them: what asks for attention first, what is as it was last.
 enum class Verdict {
   regression,
   improvement,
-  unchanged,
-  inconclusive,
   only_base,       // the candidate has no such item, or no winner for it
+  inconclusive,
   only_candidate,
+  unchanged,
 };
 std::string_view verdict_name(Verdict verdict);  // "regression", ..., "only in base", "only in candidate"
 

@@ -65,6 +65,10 @@ void Strip::rect(double percent, double percent_width, std::string_view classes)
                       coordinate(std::max(percent_width, 0.0)));
 }
 
+void Strip::upright(double percent, std::string_view classes) {
+  svg_ += fmt::format("<line{} x1=\"{}%\" y1=\"0\" x2=\"{}%\" y2=\"100%\"/>", class_attribute(classes), coordinate(percent), coordinate(percent));
+}
+
 void Strip::circle(double percent, double y, double radius, std::string_view classes) {
   svg_ += fmt::format("<circle{} cx=\"{}%\" cy=\"{}\" r=\"{}\"/>", class_attribute(classes), coordinate(percent), coordinate(y),
                       coordinate(radius));
@@ -73,6 +77,8 @@ void Strip::circle(double percent, double y, double radius, std::string_view cla
 void Strip::text(double percent, double y, std::string_view text, std::string_view classes) {
   svg_ += fmt::format("<text{} x=\"{}%\" y=\"{}\">{}</text>", class_attribute(classes), coordinate(percent), coordinate(y), escape(text));
 }
+
+void Strip::mark(double percent, std::string_view svg) { svg_ += fmt::format("<svg x=\"{}%\">{}</svg>", coordinate(percent), svg); }
 
 std::string Strip::finish() && { return std::move(svg_) + "</svg>"; }
 

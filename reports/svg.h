@@ -35,8 +35,11 @@ class Strip {
 
   void line(double percent1, double y1, double percent2, double y2, std::string_view classes);
   void rect(double percent, double percent_width, std::string_view classes);  // over the whole height
+  void upright(double percent, std::string_view classes);                     // a line over the whole height
   void circle(double percent, double y, double radius, std::string_view classes);
   void text(double percent, double y, std::string_view text, std::string_view classes);
+  // A picture drawn around x = 0 in pixels.
+  void mark(double percent, std::string_view svg);
 
   std::string finish() &&;
 

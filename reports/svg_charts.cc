@@ -156,13 +156,23 @@ ChangeAxis::ChangeAxis(std::span<const double> ends) : reach_(0.03) {
 
 double ChangeAxis::place(double share) const { return 50 + 50 * std::clamp(share / reach_, -1.0, 1.0); }
 
+void ChangeAxis::draw_band(Strip& strip, double gate) const {
+  strip.rect(place(-gate), place(gate) - place(-gate), "band");
+  for (const Tick& tick : Scale(Scale::Kind::linear, -reach_, reach_, 0, 100).ticks(4)) {
+    strip.upright(tick.place, tick.value == 0 ? "axis" : "grid");
+  }
+}
+
+std::string ChangeAxis::row(double gate) const {
+  Strip strip;
+  draw_band(strip, gate);
+  return std::move(strip).finish();
+}
+
 std::string ChangeAxis::row(double change, double low, double high, double gate) const {
   constexpr double kMiddle = 13;
   Strip strip;
-  strip.rect(place(-gate), place(gate) - place(-gate), "band");
-  for (const Tick& tick : Scale(Scale::Kind::linear, -reach_, reach_, 0, 100).ticks(4)) {
-    strip.line(tick.place, -8, tick.place, 35, tick.value == 0 ? "axis" : "grid");
-  }
+  draw_band(strip, gate);
   strip.line(place(low), kMiddle, place(high), kMiddle, "whisker");
   // Ends that lie outside: two strokes towards the edge.
   for (const double end : {low, high}) {
@@ -210,6 +220,13 @@ double night_place(std::size_t i, std::size_t count, double from, double to) {
 
 }  // namespace
 
+// A circle, or a diamond where nothing was searched; hollow where something changed.
+std::string night_mark(const NightMark& night, double x, double y) {
+  const std::string_view classes = night.changed ? "changed" : "same";
+  if (night.searched) return fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"4\"/>", classes, coordinate(x), coordinate(y));
+  return fmt::format("<path class=\"{}\" d=\"M{} {}l5 5-5 5-5-5z\"/>", classes, coordinate(x), coordinate(y - 5));
+}
+
 std::string nights_svg(std::span<const NightMark> nights, const TimeUnit& unit, std::string_view label) {
   constexpr double kNightHeight = 190;
   constexpr double kFloor = kNightHeight - 26;
@@ -235,9 +252,7 @@ std::string nights_svg(std::span<const NightMark> nights, const TimeUnit& unit, 
   }
   svg.raw("<g class=\"m\">");
   for (std::size_t i = 0; i < nights.size(); ++i) {
-    const NightMark& night = nights[i];
-    svg.raw(fmt::format("<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"4\"/>", night.changed ? "changed" : "same", coordinate(x(i)),
-                        coordinate(y(night.time_us / unit.us))));
+    svg.raw(night_mark(nights[i], x(i), y(nights[i].time_us / unit.us)));
   }
   svg.raw("</g>");
   return std::move(svg).finish();
@@ -254,7 +269,7 @@ std::string nights_strip(std::span<const NightMark> nights) {
   }
   for (std::size_t i = 0; i < nights.size(); ++i) {
     strip.line(x(i), y(nights[i].low_us), x(i), y(nights[i].high_us), "whisker");
-    strip.circle(x(i), y(nights[i].time_us), 3.5, nights[i].changed ? "changed" : "same");
+    strip.mark(x(i), night_mark(nights[i], 0, y(nights[i].time_us)));
   }
   return std::move(strip).finish();
 }

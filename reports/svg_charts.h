@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reports/html_text.h"
+#include "reports/svg.h"
 #include "reports/svg_mark.h"
 
 // Pictures over plain numbers. A time that is not finite or not positive is left out of the lines and axes.
@@ -45,12 +46,15 @@ class ChangeAxis {
   explicit ChangeAxis(std::span<const double> ends);
   // Interval, estimate and the band of changes that do not count. Intervals that leave the axis end in an arrow's head.
   std::string row(double change, double low, double high, double gate) const;
+  // The band alone, of an item without a change.
+  std::string row(double gate) const;
   std::string header() const;
   double reach() const { return reach_; }
   static constexpr double kFurthest = 0.5;
 
  private:
   double place(double share) const;  // percent
+  void draw_band(Strip& strip, double gate) const;
   double reach_;
 };
 
@@ -62,7 +66,10 @@ struct NightMark {
   std::string date;
   double time_us = 0, low_us = 0, high_us = 0;
   bool changed = false;  // something else than before: a hollow mark
+  bool searched = true;  // else the winner was only timed again: a diamond
 };
+// A mark with its middle at (x, y).
+std::string night_mark(const NightMark& night, double x, double y);
 // The nights from left to right, evenly spaced, with their intervals. The axis spans a tenth at least: noise must not look like change.
 // The i-th element of the group of class "m" is row i of the table behind it.
 std::string nights_svg(std::span<const NightMark> nights, const TimeUnit& unit, std::string_view label);

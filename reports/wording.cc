@@ -77,10 +77,7 @@ std::string trials_text(const Item& item) {
 }
 
 std::string rate_text(const Item& item, const Rates& rates) {
-  const bool arithmetic = item.ceiling            ? !item.ceiling->bandwidth
-                          : item.flops && item.bytes ? *item.flops >= kArithmeticIntensity * *item.bytes
-                                                  : item.flops.has_value();
-  if (arithmetic && rates.gflops) return rate(*rates.gflops, "GFLOP/s", "TFLOP/s");
+  if (rates.gflops && (counts_arithmetic(item) || !rates.gbps)) return rate(*rates.gflops, "GFLOP/s", "TFLOP/s");
   if (rates.gbps) return rate(*rates.gbps, "GB/s", "TB/s");
   return "-";
 }

@@ -24,9 +24,7 @@ std::string energies_text(const ComparedItem& item);
 bool has_energy(const ComparedItem& item);
 // "412", or "2 (re-timed)" of a session that searched nothing.
 std::string trials_text(const Item& item);
-// "51.4 TFLOP/s" or "4,250 GB/s": what the ceiling is about; without one, of kernels that do at least kArithmeticIntensity operations a
-// byte (or whose bytes are not known) the former.
-inline constexpr double kArithmeticIntensity = 10;
+// "51.4 TFLOP/s" or "4,250 GB/s", as counts_arithmetic() says; "-" without either.
 std::string rate_text(const Item& item, const Rates& rates);
 // "92 %" of the ceiling; "-".
 std::string ceiling_text(const Rates& rates);

@@ -59,6 +59,8 @@ def validate(value, schema, root, place="$"):
                 wrong.append(f"{place}: fits {good} of {key}: {[each[:3] for each in fits]}")
         elif key == "minimum" and isinstance(value, (int, float)) and value < rule:
             wrong.append(f"{place}: {value} < {rule}")
+        elif key == "exclusiveMinimum" and isinstance(value, (int, float)) and value <= rule:
+            wrong.append(f"{place}: {value} <= {rule}")
         elif key == "maximum" and isinstance(value, (int, float)) and value > rule:
             wrong.append(f"{place}: {value} > {rule}")
         elif key == "required" and isinstance(value, dict):
@@ -80,7 +82,7 @@ def validate(value, schema, root, place="$"):
         elif key in ("minItems", "maxItems") and isinstance(value, list):
             if key == "minItems" and len(value) < rule or key == "maxItems" and len(value) > rule:
                 wrong.append(f"{place}: {len(value)} elements")
-        elif key not in ("$schema", "$defs", "title", "description", "enum", "const", "minimum", "maximum", "required", "properties", "additionalProperties",
+        elif key not in ("$schema", "$defs", "title", "description", "enum", "const", "minimum", "exclusiveMinimum", "maximum", "required", "properties", "additionalProperties",
                          "propertyNames", "items", "minItems", "maxItems"):
             wrong.append(f"the schema uses {key}, which this check does not know")
     return wrong

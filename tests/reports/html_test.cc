@@ -1,3 +1,4 @@
+#include "reports/comparison.h"
 #include "reports/html.h"
 
 #include <algorithm>
@@ -229,7 +230,7 @@ TEST(HtmlReport, ThinningKeepsTheBestAndTheWorst) {
 TEST(HtmlComparison, SaysThingsInOrder) {
   const Comparison comparison = sample_comparison({.shapes = 7, .nights = 3, .trials = 40});
   const std::string text = html(comparison);
-  expect_order(text, {"class=\"verdict bad\"", comparison.verdict_line, "Exit code 3 (fails on: regression)", "Worst:", "+8.3 %", "[+7.1, +9.5]", "<h2 id=\"environments\"",
+  expect_order(text, {"class=\"verdict bad\"", counts_text(comparison), "gate \u00b12.0 %", "Exit code 3 (fails on: regression)", "Worst:", "+8.3 %", "[+7.1, +9.5]", "<h2 id=\"environments\"",
                       "matters, allowed", "<h2 id=\"flags\"", "another winner:", "BM 128 \u2192 64, STAGES 2 \u2192 3", "<h2 id=\"changes\"", "<h2 id=\"overview\"",
                       "<h2 id=\"shapes\"", "<h2 id=\"failures\"", "<h2 id=\"cost\"", "<h2 id=\"trend\"", "<h2 id=\"reproduce\"", "tunebook compare nightly.db"});
   // Verdicts are words, and their signs are not read out.

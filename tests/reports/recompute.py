@@ -16,7 +16,7 @@ FAMILY_ALPHA = 0.05
 NOISE_NIGHTS = 5
 SHOWN_NIGHTS = 90
 RELATIVE_TOLERANCE = 1e-8
-VERDICTS = ["regression", "improvement", "unchanged", "inconclusive", "only in base", "only in candidate"]
+VERDICTS = ["regression", "improvement", "only in base", "inconclusive", "only in candidate", "unchanged"]  # as they are listed
 
 
 # ---- Student's t

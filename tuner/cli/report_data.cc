@@ -76,6 +76,8 @@ class ReportReader {
  private:
   struct Group {
     const HistorySession* shown = nullptr;
+    const HistorySession* search = nullptr;        // the one before `shown`, if that is none itself
+    const HistorySession* unfinished = nullptr;    // began after `shown` had ended
     std::int64_t sessions = 0;                     // selected
     std::vector<const HistorySession*> finished;   // of the whole book, with winners, in the order in which they ended
   };
@@ -91,6 +93,8 @@ class ReportReader {
       if (group.shown == nullptr || counts_before(*group.shown, session)) group.shown = &session;
     }
     if (groups_.size() > limits_.items) keep_newest_groups();
+    find_unfinished();
+    find_searches();
     for (const HistorySession& session : selection_.all()) {
       if (session.finished_utc.empty() || session.winner == 0) continue;
       const auto found = groups_.find(key_of(session));
@@ -100,6 +104,34 @@ class ReportReader {
     for (auto& [key, group] : groups_) {
       std::stable_sort(group.finished.begin(), group.finished.end(),
                        [](const HistorySession* x, const HistorySession* y) { return counts_before(*x, *y); });
+    }
+  }
+
+  void find_unfinished() {
+    for (const HistorySession& session : selection_.selected()) {
+      if (!session.finished_utc.empty()) continue;
+      const auto found = groups_.find(key_of(session));
+      if (found == groups_.end() || found->second.shown->finished_utc.empty() || session.started_utc < found->second.shown->finished_utc) continue;
+      found->second.unfinished = &session;
+    }
+  }
+
+  void find_searches() {
+    const auto searches = [](const HistorySession& session) { return reports::session_kind(session.strategy) == reports::SessionKind::search; };
+    for (auto& [key, group] : groups_) {
+      if (const HistorySession& search = items_.searched(*group.shown); searches(search)) group.search = &search;
+    }
+    for (const HistorySession& session : selection_.all()) {
+      if (!searches(session)) continue;
+      const auto found = groups_.find(key_of(session));
+      if (found == groups_.end()) continue;
+      Group& group = found->second;
+      if (reports::session_kind(group.shown->strategy) != reports::SessionKind::retime) continue;
+      if (session.kernel != group.shown->kernel || session_time(session) > session_time(*group.shown)) continue;
+      if (group.search == nullptr || counts_before(*group.search, session)) group.search = &session;
+    }
+    for (auto& [key, group] : groups_) {
+      if (group.search == group.shown) group.search = nullptr;
     }
   }
 
@@ -115,37 +147,63 @@ class ReportReader {
   void scan() {
     std::vector<std::int64_t> rows;
     for (const HistorySession& session : selection_.selected()) rows.push_back(session.row);
+    for (const auto& [key, group] : groups_) {
+      if (group.search != nullptr) rows.push_back(group.search->row);
+    }
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
     scan_.emplace(scan_trials(history_, rows, limits_));
   }
 
   void make_items() {
-    std::vector<std::pair<reports::Item, const HistorySession*>> made;
+    struct Made {
+      reports::Item item;
+      const Group* group;
+    };
+    std::vector<Made> made;
     for (const auto& [key, group] : groups_) {
       reports::Item item = items_.item(*group.shown, scan_->sessions.at(group.shown->row), *scan_, group.finished);
       item.session_count = group.sessions;
-      made.emplace_back(std::move(item), group.shown);
+      if (group.search != nullptr) {
+        reports::Item search = items_.item(*group.search, scan_->sessions.at(group.search->row), *scan_, {});
+        search.cost = {};
+        item.search.push_back(std::move(search));
+      }
+      made.push_back({std::move(item), &group});
     }
-    std::sort(made.begin(), made.end(), [](const auto& x, const auto& y) { return item_before(x.first, y.first); });
-    std::vector<const HistorySession*> shown;
-    for (auto& [item, session] : made) {
-      report_.items.push_back(std::move(item));
-      shown.push_back(session);
+    std::sort(made.begin(), made.end(), [](const Made& x, const Made& y) { return item_before(x.item, y.item); });
+    std::vector<const Group*> groups;
+    for (Made& one : made) {
+      report_.items.push_back(std::move(one.item));
+      groups.push_back(one.group);
     }
-    // Details of those with most trials.
+    add_details(groups);
+  }
+
+  // Details of those with most trials.
+  void add_details(const std::vector<const Group*>& groups) {
+    const auto trials = [&](std::size_t i) {
+      const reports::Item& item = report_.items[i];
+      return item.search.empty() ? item.trial_count : item.search.front().trial_count;
+    };
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < report_.items.size(); ++i) {
-      if (report_.items[i].trial_count > 0) order.push_back(i);
+      if (trials(i) > 0) order.push_back(i);
     }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return report_.items[x].trial_count > report_.items[y].trial_count; });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return trials(x) > trials(y); });
     if (order.size() > limits_.detailed_items) {
       report_.notes.push_back(fmt::format("trials are shown of the {} shapes with most of them", limits_.detailed_items));
       order.resize(limits_.detailed_items);
     }
     std::sort(order.begin(), order.end());
     std::vector<DetailedItem> detailed;
+    const auto add = [&](reports::Item& item, const HistorySession& session) {
+      detailed.push_back({&item, &scan_->sessions.at(session.row), items_.spec_json(session), items_.parameter_order(session)});
+    };
     for (const std::size_t i : order) {
-      const HistorySession& session = *shown[i];
-      detailed.push_back({&report_.items[i], &scan_->sessions.at(session.row), items_.spec_json(session), items_.parameter_order(session)});
+      reports::Item& item = report_.items[i];
+      add(item, *groups[i]->shown);
+      if (!item.search.empty()) add(item.search.front(), *groups[i]->search);
     }
     add_trial_details(history_, *scan_, detailed, limits_);
   }
@@ -241,6 +299,8 @@ class ReportReader {
     } else if (winners == 0) {
       report_.notes.push_back("no session has found a winner; the failures say why");
     }
+    add_unfinished_note();
+    add_ceiling_note();
     if (report_.side.published) {
       report_.notes.push_back("a published book holds winners only: for trials, failures and times by process ask the working book");
     }
@@ -248,6 +308,30 @@ class ReportReader {
       report_.notes.push_back(fmt::format("the book has version {}: what later versions record is missing, until a Tunebook writes into it again",
                                           report_.side.book_version));
     }
+  }
+
+  void add_unfinished_note() {
+    constexpr std::size_t kNamed = 3;
+    std::string names;
+    std::size_t count = 0;
+    for (const auto& [key, group] : groups_) {
+      if (group.unfinished == nullptr || ++count > kNamed) continue;
+      names += fmt::format("{}{} {}", names.empty() ? "" : ", ", selection_.kernel_name(*group.unfinished), items_.problem(*group.unfinished).display());
+    }
+    if (count == 0) return;
+    report_.notes.push_back(fmt::format("the newest session of {} of {} is not finished, and the finished one before it is shown: {}{}", grouped(static_cast<std::int64_t>(count)),
+                                        counted(static_cast<std::int64_t>(groups_.size()), "shape", "shapes"), names,
+                                        count > kNamed ? fmt::format(" and {} more", count - kNamed) : ""));
+  }
+
+  // Without ceilings a report cannot say how good a time is.
+  void add_ceiling_note() {
+    const auto lacking = std::find_if(report_.items.begin(), report_.items.end(), [](const reports::Item& item) {
+      return item.key.device_kind == "cuda" && item.winner && (item.flops || item.bytes) && !item.ceiling;
+    });
+    const bool any = std::any_of(report_.items.begin(), report_.items.end(), [](const reports::Item& item) { return item.ceiling.has_value(); });
+    if (lacking == report_.items.end() || any) return;
+    report_.notes.push_back(fmt::format("the book has no measured ceilings of {}: after tunebook calibrate, reports say how near to them each winner comes", lacking->key.device));
   }
 
   History& history_;

@@ -151,8 +151,9 @@ void ItemReader::add_work(reports::Item& item, const HistorySession& session, co
 reports::Rates ItemReader::rates(const reports::Item& item, double time_us) const {
   reports::Rates rates;
   if (!(time_us > 0)) return rates;
-  if (item.flops) rates.gflops = *item.flops / time_us * 1e-3;
-  if (item.bytes) rates.gbps = *item.bytes / time_us * 1e-3;
+  // A kernel that declares no arithmetic (transpose) has no rate of it, rather than a rate of 0.
+  if (item.flops && *item.flops > 0) rates.gflops = *item.flops / time_us * 1e-3;
+  if (item.bytes && *item.bytes > 0) rates.gbps = *item.bytes / time_us * 1e-3;
   if (item.ceiling) rates.percent_of_ceiling = item.ceiling->percent(time_us);
   if (item.baseline && item.baseline->time) rates.percent_of_baseline = 100 * item.baseline->time->median_us / time_us;
   return rates;
@@ -344,6 +345,7 @@ void ItemReader::add_trend(reports::Item& item, const std::vector<const HistoryS
     if (!winner.finalists.empty()) point.process_medians_us = winner.finalists.front().process_medians_us;
     point.configuration = winner.configuration.display();
     point.kernel_hash = selection_.kernel_hash(*session);
+    point.kind = reports::session_kind(session->strategy);
     std::vector<reports::Labelled> labels = selection_.environment(*session);
     if (!item.trend.empty()) {
       point.configuration_changed = point.configuration != item.trend.back().configuration;

@@ -28,6 +28,9 @@ class ItemReader {
   const nlohmann::ordered_json& spec_json(const HistorySession& session);
   reports::SessionInfo session_info(const HistorySession& session, std::int64_t trials);
 
+  // Itself, or the search whose finalists it timed, if the book has it.
+  const HistorySession& searched(const HistorySession& session);
+
   // An item as its session says; `scanned`: its trials, `history`: its key's finished sessions with winners, in the order in which they ended,
   // itself the last of them if it is one.
   reports::Item item(const HistorySession& session, const ScannedSession& scanned, const TrialScan& scan,
@@ -50,8 +53,6 @@ class ItemReader {
   void add_trial_facts(reports::ConfigurationRow& row, const ScannedTrial& trial, std::int64_t evaluation, const TrialScan& scan);
   void add_ladder(reports::Item& item, const HistorySession& session, const ScannedSession& scanned, const TrialScan& scan);
   void add_trend(reports::Item& item, const std::vector<const HistorySession*>& history);
-  // Itself, or the search whose finalists it timed, if the book has it.
-  const HistorySession& searched(const HistorySession& session);
   reports::Reproduction reproduction(const HistorySession& session);
 
   History& history_;

@@ -205,6 +205,12 @@ std::vector<double> process_medians(const WinnerRecord& winner) {
   return winner.finalists.front().process_medians_us;
 }
 
+// Books of earlier versions have a rate of 0 where a kernel declares no arithmetic.
+bool has_rate(const std::optional<double>& rate) { return rate && *rate > 0; }
+nlohmann::ordered_json rate_json(const std::optional<double>& rate) {
+  return has_rate(rate) ? nlohmann::ordered_json(*rate) : nlohmann::ordered_json(nullptr);
+}
+
 nlohmann::ordered_json clock_json(const TuneClock& clock) {
   return {{"start_s", clock.start},     {"first_pass_s", clock.first_pass}, {"finalists_s", clock.finalists}, {"compile_s", clock.compile},
           {"verify_s", clock.verify}, {"time_s", clock.time},             {"device_idle_s", clock.idle}};
@@ -229,8 +235,8 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
     object["configuration"] = winner.configuration.to_json();
     object["median_us"] = winner.median_us;
     object["ci_us"] = {winner.ci_low_us, winner.ci_high_us};
-    object["gflops"] = winner.gflops ? nlohmann::ordered_json(*winner.gflops) : nlohmann::ordered_json(nullptr);
-    object["gbps"] = winner.gbps ? nlohmann::ordered_json(*winner.gbps) : nlohmann::ordered_json(nullptr);
+    object["gflops"] = rate_json(winner.gflops);
+    object["gbps"] = rate_json(winner.gbps);
     object["tie_set"] = winner.tie_set_size();
     if (result.winner_verified_problems > 0) {
       object["verified_problems"] = result.winner_verified_problems;
@@ -336,8 +342,8 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
                                                                   format_time_us(winner.ci_low_us), format_time_us(winner.ci_high_us), processes.size());
   table.rows.push_back({"median", fmt::format("{}  ({})", format_time_us(winner.median_us), interval)});
   const CeilingText ceiling = winner_ceiling(stage, result);
-  if (winner.gflops) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops) + ceiling.arithmetic});
-  if (winner.gbps) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps) + ceiling.bandwidth});
+  if (has_rate(winner.gflops)) table.rows.push_back({"arithmetic", fmt::format("{:.1f} GFLOP/s", *winner.gflops) + ceiling.arithmetic});
+  if (has_rate(winner.gbps)) table.rows.push_back({"bandwidth", fmt::format("{:.1f} GB/s", *winner.gbps) + ceiling.bandwidth});
   if (winner.energy_j) table.rows.push_back({"energy", fmt::format("{:.4g} mJ a launch", *winner.energy_j * 1e3)});
   if (result.winner_verified_problems > 0) {
     table.rows.push_back({"verified", verified_text(result.winner_verified_problems, result.winner_skipped_problems)});

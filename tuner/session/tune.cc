@@ -406,8 +406,9 @@ class TuneSession {
       result_.winner->session_id = winner_session_;
       note_sanitizer(*result_.winner);
       const double seconds = result_.winner->median_us * 1e-6;
-      if (subject_.flops) result_.winner->gflops = *subject_.flops / seconds * 1e-9;
-      if (subject_.bytes) result_.winner->gbps = *subject_.bytes / seconds * 1e-9;
+      // Declared to be 0 (transpose), there is no rate to speak of.
+      if (subject_.flops && *subject_.flops > 0) result_.winner->gflops = *subject_.flops / seconds * 1e-9;
+      if (subject_.bytes && *subject_.bytes > 0) result_.winner->gbps = *subject_.bytes / seconds * 1e-9;
       store_.record_winner(context_, subject_.problem, *result_.winner);
       note_winner_verification();
     }
