@@ -217,7 +217,7 @@ std::string kind_html(SessionKind kind) { return std::string(session_kind_words(
 
 std::string trials_html(const Item& item) {
   const std::string_view kind = session_kind_short(item.kind());
-  return count_text(item.trial_count) + (kind.empty() ? "" : fmt::format(" <small class=\"muted\">{}</small>", kind));
+  return (item.trial_count > 0 || kind.empty() ? count_text(item.trial_count) : std::string()) + (kind.empty() ? "" : fmt::format(" <small class=\"muted\">{}</small>", kind));
 }
 
 std::string optional_number(const std::optional<double>& number) { return number ? number_text(*number) : std::string(); }
@@ -264,6 +264,8 @@ std::string cost_table(const Cost& cost) {
                         {"time", "", cost.time_seconds},
                         {"device idle", "between the first and the last trial", cost.idle_seconds},
                         {"wall time", "of the sessions, with start and finalists", cost.wall_seconds}};
+  const bool trials = cost.measured + cost.reused > 0;  // none in a published book
+  if (!trials) return facts({{"wall time", duration_text(cost.wall_seconds) + " of the sessions"}});
   double most = 0;
   for (const Part& part : parts) most = std::max(most, part.seconds);
   Table table("Cost of tuning", {{"part"}, {"duration", "n"}, {"<span class=\"hide\">share of the longest</span>", "bar"}}, {.hide_caption = true});

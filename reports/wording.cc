@@ -73,6 +73,7 @@ bool has_energy(const ComparedItem& item) { return item.base_energy_j || item.ca
 
 std::string trials_text(const Item& item) {
   const std::string_view kind = session_kind_short(item.kind());
+  if (item.trial_count == 0 && !kind.empty()) return std::string(kind);
   return kind.empty() ? count_text(item.trial_count) : fmt::format("{} ({})", count_text(item.trial_count), kind);
 }
 
@@ -116,6 +117,7 @@ std::string outcomes_text(const std::vector<std::pair<Outcome, std::int64_t>>& o
 }
 
 std::string cost_text(const Cost& cost) {
+  if (cost.measured + cost.reused == 0) return "wall " + format_duration(cost.wall_seconds);  // a published book has no trials
   return fmt::format("compile {}, verify {}, time {}, device idle {}, wall {}", format_duration(cost.compile_seconds), format_duration(cost.verify_seconds),
                      format_duration(cost.time_seconds), format_duration(cost.idle_seconds), format_duration(cost.wall_seconds));
 }

@@ -271,13 +271,29 @@ def check_cost(book, item, session):
     expect(0 <= cost["idle_s"] <= max(0, session["wall_seconds"] - (sums["v"] or 0) - (sums["t"] or 0)) + 1e-9, item["problem"], "idle")
 
 
+def check_search(book, item, session):
+    """Of a re-timed shape: its last finished search with the same kernel."""
+    found = []
+    if session["strategy"] == "retime":
+        found = book.rows("SELECT * FROM session WHERE problem_id = ? AND device_id = ? AND method = ? AND kernel_id = ? AND strategy NOT IN ('retime', 'finalists') "
+                          "AND finished_utc <= ? ORDER BY finished_utc DESC LIMIT 1",
+                          session["problem_id"], session["device_id"], session["method"], session["kernel_id"], session["finished_utc"])
+    if not found:
+        expect(session["strategy"] == "finalists" or item["search"] is None, item["problem"], "a search that the book has not")
+        return
+    search = {**item["search"], "problem": f"search of {item['problem']}"}
+    expect(search["session"] == found[0]["uid"] and search["date"] == found[0]["finished_utc"][:10], search["problem"], "another session")
+    check_trials(search, book.trials(found[0]["id"]))
+
+
 def check_trend(book, item, session):
     nights = {}
     for row in book.rows("SELECT s.*, max(winner.id) AS winner FROM session AS s JOIN winner ON winner.session_id = s.id WHERE s.problem_id = ? AND s.device_id = ? "
                          "AND s.method = ? AND s.finished_utc IS NOT NULL AND s.finished_utc <= ? AND objective = ? GROUP BY s.id ORDER BY s.finished_utc",
                          session["problem_id"], session["device_id"], session["method"], session["finished_utc"] or "", item["objective"]):
-        nights[row["finished_utc"][:10]] = book.rows("SELECT median_us FROM winner WHERE id = ?", row["winner"])[0][0]
-    expect([(point["date"], point["time"]["median_us"]) for point in item["trend"]] == sorted(nights.items()), item["problem"], "trend")
+        kind = row["strategy"] if row["strategy"] in ("retime", "finalists") else "search"
+        nights[row["finished_utc"][:10]] = (book.rows("SELECT median_us FROM winner WHERE id = ?", row["winner"])[0][0], kind)
+    expect([(point["date"], (point["time"]["median_us"], point["session_kind"])) for point in item["trend"]] == sorted(nights.items()), item["problem"], "trend")
 
 
 def time_text(microseconds):
@@ -310,7 +326,8 @@ def check_markdown(report, text):
         expect(cell == wanted, "Markdown time", cell, wanted)
         percent = item["winner"]["percent_of_ceiling"]
         expect(row[place["of ceiling"]] == ("-" if percent is None else f"{percent:.0f} %"), "Markdown ceiling", row)
-        expect(row[place["trials"]] == f"{item['trial_count']:,}", "Markdown trials", row)
+        kind = {"search": "", "retime": " (re-timed)", "finalists": " (finalists)"}[item["session_kind"]]
+        expect(row[place["trials"]] == f"{item['trial_count']:,}{kind}", "Markdown trials", row)
 
 
 def main():
@@ -332,6 +349,7 @@ def main():
         check_trials(item, trials)
         check_winner(book, item, session, trials)
         check_ladder(item, trials)
+        check_search(book, item, session)
         check_cost(book, item, session)
         check_trend(book, item, session)
     check_markdown(report, markdown_path.read_text(encoding="utf-8"))

@@ -229,6 +229,80 @@ TEST_F(ReportVerb, SessionsWithoutASearchSaySo) {
   }
 }
 
+// What a search found stays in the report of the nights after it, which only time its winner again.
+TEST_F(ReportVerb, ARetimedShapeKeepsItsSearch) {
+  std::string search, retime, open;
+  {
+    Store store(book());
+    const TrialContext context = fixture::some_context();
+    const auto add = [&](const std::string& strategy, int trials, bool finished) {
+      SessionRecord proposed = fixture::some_session(1);
+      proposed.strategy = strategy;
+      proposed.identity = {{"strategy", strategy}, {"n", ended_.size()}};
+      const std::string session = store.open_session(context, proposed, true).id;
+      for (int i = 0; i < trials; ++i) {
+        store.record_trial(session, context, proposed.problem, fixture::timed_trial(i, fixture::tile(std::int64_t{16} << (i / 2), i % 2 == 1), 20 - i));
+      }
+      if (finished) {
+        store.record_winner(context, proposed.problem, fixture::some_winner(session, fixture::tile(32), 10));
+        store.finish_session(session, 1);
+      }
+      ended_.emplace_back(session, "");
+      return session;
+    };
+    search = add("random", 6, true);
+    retime = add("retime", 2, true);
+    open = add("retime", 1, false);
+  }
+  const auto at = [&](const std::string& session, const std::string& started, const std::string& finished) {
+    fixture::run_sql(book(), fmt::format("UPDATE session SET started_utc = '{}', finished_utc = {} WHERE uid = '{}'", started, finished, session));
+  };
+  at(search, "2026-11-01T01:00:00Z", "'2026-11-01T02:00:00Z'");
+  at(retime, "2026-11-02T01:00:00Z", "'2026-11-02T02:00:00Z'");
+  at(open, "2026-11-03T01:00:00Z", "NULL");
+  EXPECT_EQ(check(book()), "");
+  for (const std::string& side : {book().string(), book().string() + "#date=2026-11-02"}) {
+    const auto json = run_json({"report", side, "--json"});
+    ASSERT_EQ(json["items"].size(), 1u);
+    const auto& item = json["items"][0];
+    EXPECT_EQ(item["session"], retime);
+    EXPECT_EQ(item["trial_count"], 2);
+    EXPECT_EQ(item["search"]["session"], search);
+    EXPECT_EQ(item["search"]["date"], "2026-11-01");
+    EXPECT_EQ(item["search"]["trial_count"], 6);
+    EXPECT_EQ(item["search"]["trials"].size(), 6u);
+    EXPECT_EQ(item["search"]["convergence"].size(), 6u);
+    EXPECT_EQ(item["search"]["effects"].size(), 2u);
+    ASSERT_EQ(item["trend"].size(), 2u);
+    EXPECT_EQ(item["trend"][0]["session_kind"], "search");
+    EXPECT_EQ(item["trend"][1]["session_kind"], "retime");
+    // The totals count what was asked for.
+    EXPECT_EQ(json["trial_count"], side == book().string() ? 9 : 2);
+    EXPECT_EQ(has(json["notes"].dump(), "the newest session of 1 of 1 shape is not finished"), side == book().string()) << json["notes"];
+  }
+  EXPECT_TRUE(has(report({"--html", "-"}).out, "The search before it, <bdi>2026-11-01"));
+}
+
+TEST_F(ReportVerb, AKernelWithoutArithmeticHasNoRateOfIt) {
+  {
+    Store store(book());
+    TrialContext context = fixture::some_context();
+    context.kernel_spec["work"]["flops"] = "0";
+    fixture::add_finished_session(store, context, fixture::matmul_problem(64, 64, 64), fixture::tile(32), 10);
+  }
+  const auto json = run_json({"report", book().string(), "--json"});
+  const auto& item = json["items"][0];
+  EXPECT_EQ(item["flops"], 0.0);
+  EXPECT_TRUE(item["winner"]["gflops"].is_null());
+  EXPECT_GT(item["winner"]["gbps"], 0.0);
+  EXPECT_TRUE(has(json["notes"].dump(), "tunebook calibrate")) << "without ceilings: " << json["notes"];
+  for (const Words& more : {Words{}, {"--markdown", "-"}, {"--html", "-"}}) {
+    const std::string text = report(more).out;
+    EXPECT_TRUE(has(text, "GB/s")) << text;
+    EXPECT_FALSE(has(text, "FLOP/s")) << text;
+  }
+}
+
 TEST_F(ReportVerb, FiltersChooseSessions) {
   make_book();
   EXPECT_EQ(run_json({"report", book().string() + "#date=2026-11-23", "--json"})["side"]["session_count"], 3);

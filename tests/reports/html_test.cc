@@ -1,4 +1,3 @@
-#include "reports/comparison.h"
 #include "reports/html.h"
 
 #include <algorithm>
@@ -9,9 +8,13 @@
 
 #include <gtest/gtest.h>
 
+#include "reports/comparison.h"
 #include "reports/html_page.h"
 #include "reports/html_table.h"
+#include "reports/json.h"
+#include "reports/markdown.h"
 #include "reports/sample_reports.h"
+#include "reports/text.h"
 
 namespace tunebook::reports {
 namespace {
@@ -144,6 +147,98 @@ TEST(HtmlReport, SaysWhatASessionWithoutASearchDid) {
   EXPECT_TRUE(contains(text, "retime</bdi> <small class=\"muted\">re-timed the standing winner; no search</small>"));
   EXPECT_EQ(count(text, "<h4>Best so far vs evaluations</h4>"), 1u);
   EXPECT_EQ(count(text, "<h4>Effect of each parameter</h4>"), 1u);
+}
+
+TEST(HtmlReport, NightsThatOnlyTimedAgainAreMarked) {
+  Report report = sample_report({.shapes = 2, .nights = 4, .trials = 10});
+  const std::string before = html(report);
+  EXPECT_FALSE(contains(before, "no search, the standing winner"));
+  report.items[0].trend[2].kind = SessionKind::retime;
+  report.items[0].trend[3].kind = SessionKind::finalists;
+  const std::string text = html(report);
+  // In the table behind the picture a word, in the picture and in the table over all another mark, below both what it means.
+  EXPECT_TRUE(contains(text, "<td class=\"w\">re-timed<td"));
+  EXPECT_TRUE(contains(text, "<td class=\"w\">finalists<td"));
+  EXPECT_EQ(count(text, "<td class=\"w\">search<td"), 6u);
+  EXPECT_EQ(count(text, "no search, the standing winner or the finalists timed again"), 2u);
+  EXPECT_EQ(count(text, "l5 5-5 5-5-5z"), 2 * 2u + 2u) << "a diamond each in the picture and the strip, and in the keys";
+  EXPECT_TRUE(contains(text, "<td class=\"n\" data-v=\"2\">2")) << "searched on two of four nights";
+}
+
+TEST(HtmlReport, KernelsWithoutArithmeticHaveNoRateOfIt) {
+  Report report = sample_report({.shapes = 2, .trials = 10});
+  for (Item& item : report.items) {
+    item.key.kernel = &item == &report.items[0] ? "transpose" : "copy";
+    item.flops = 0;
+    item.bytes = 1e6;
+    item.ceiling.reset();
+    item.winner->rates = {std::nullopt, 2'500.0, std::nullopt, 98.0};
+  }
+  report.items.push_back(report.items[0]);
+  report.items.back().key.problem.set("m", std::int64_t{77});
+  report.items.push_back(sample_report({.shapes = 1, .trials = 10}).items[0]);
+  const std::string text = html(report);
+  EXPECT_TRUE(contains(text, "transpose: best GB/s"));
+  EXPECT_EQ(count(text, "<td class=\"n\" data-v=\"\">\u2014<td class=\"n\" data-v=\"2500\">2,500"), 3u);
+  EXPECT_TRUE(contains(text, ", 2,500 GB/s"));
+  for (const std::string& written : {text, to_text(report, false), to_markdown(report), to_json(report).dump()}) {
+    EXPECT_FALSE(contains(written, " 0 GFLOP/s"));
+    EXPECT_FALSE(contains(written, "\"gflops\":0"));
+  }
+  EXPECT_TRUE(contains(to_text(report, false), "2.50 TB/s"));
+}
+
+TEST(HtmlReport, NamesLeaveOutWhatAllOfAKernelShare) {
+  Report report = sample_report({.shapes = 3, .trials = 5});
+  const auto set = [&](std::size_t i, const char* kernel, std::int64_t m, const char* mode) {
+    ItemKey& key = report.items[i].key;
+    key.kernel = kernel;
+    key.problem = Problem();
+    key.problem.set("m", m);
+    key.problem.set("mode", std::string(mode));
+    key.problem.set("dtype", std::string("f32"));
+  };
+  set(0, "first", 1, "plain");
+  set(1, "first", 2, "plain");
+  set(2, "second", 3, "odd");
+  const std::string text = html(report);
+  EXPECT_TRUE(contains(text, "all with dtype=f32; first with mode=plain"));
+  EXPECT_TRUE(contains(text, ">first m=2<"));
+  EXPECT_TRUE(contains(text, ">second m=3, mode=odd<"));
+}
+
+TEST(HtmlReport, ARetimedShapeKeepsTheSearchBeforeIt) {
+  Report report = sample_report({.shapes = 2, .trials = 60});
+  Item& item = report.items[0];
+  Item search = item;
+  search.session_id = "5ea4c0";
+  search.date = "2026-10-31";
+  item.strategy = "retime";
+  item.trials.clear();
+  item.convergence.clear();
+  item.effects.clear();
+  item.trial_count = 2;
+  item.search.push_back(search);
+  const std::string text = html(report);
+  const std::size_t from = text.find("id=\"item-1\"");
+  expect_order(text.substr(from, text.find("id=\"item-2\"") - from), {"Fastest configurations", "The search before it, <bdi>2026-10-31", "5ea4c0", "Every configuration tried",
+                                                                     "Best so far vs evaluations", "Effect of each parameter", "Ladder of presets"});
+  const auto json = to_json(report);
+  EXPECT_EQ(json["items"][0]["search"]["session"], "5ea4c0");
+  EXPECT_EQ(json["items"][0]["search"]["trials"].size(), search.trials.size());
+  EXPECT_TRUE(json["items"][1]["search"].is_null());
+}
+
+TEST(HtmlReport, SaysHowManyReachTheirBaseline) {
+  Report report = sample_report({.shapes = 3, .trials = 5});
+  const double percents[] = {120, 99.6, 52};
+  for (std::size_t i = 0; i < 3; ++i) {
+    report.items[i].winner->rates.percent_of_baseline = percents[i];
+    report.items[i].baseline = BaselineResult{.operation = "gemm", .name = "cuBLAS 13.1.0"};
+  }
+  const std::string text = html(report);
+  EXPECT_TRUE(contains(text, "2 of 3 reach the speed of their baseline; furthest behind: <a href=\"#item-3\">")) << "99.6 % is shown as 100 %";
+  EXPECT_TRUE(contains(text, "52 % of <bdi>cuBLAS</bdi>"));
 }
 
 TEST(HtmlReport, PictureAndTableBehindItAgree) {

@@ -115,6 +115,17 @@ TEST(SvgCharts, ForestRow) {
   EXPECT_NEAR(ChangeAxis(std::vector{-0.02, 40.0}).reach(), ChangeAxis::kFurthest * 1.05, 1e-12);
 }
 
+TEST(SvgCharts, NightsOfARetimingAreDiamonds) {
+  const std::vector<NightMark> nights = {{"2026-11-01", 10, 9.9, 10.1}, {"2026-11-02", 10, 9.9, 10.1, false, false}, {"2026-11-03", 9, 8.9, 9.1, true, false}};
+  for (const std::string& svg : {nights_svg(nights, time_unit(10), "x"), nights_strip(nights)}) {
+    const std::size_t circle = svg.find("<circle class=\"same\""), diamond = svg.find("<path class=\"same\" d=\"M"), hollow = svg.find("<path class=\"changed\" d=\"M");
+    EXPECT_LT(circle, diamond) << svg;
+    EXPECT_LT(diamond, hollow) << svg;
+    EXPECT_NE(hollow, std::string::npos) << svg;
+    EXPECT_EQ(svg.find("<circle", circle + 1), std::string::npos) << "one search";
+  }
+}
+
 TEST(SvgCharts, ConvergenceIsAStepFunction) {
   const std::string svg = convergence_svg(std::vector<CurvePoint>{{1, 8}, {50, 4}}, {}, 100, time_unit(1), "x");
   const std::size_t from = svg.find("class=\"curve\" points=\"") + 22;

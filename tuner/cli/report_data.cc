@@ -286,9 +286,9 @@ class ReportReader {
     };
     report_.title = report_.items.empty() ? std::string("nothing tuned yet")
                                           : fmt::format("{} on {}", named(kernels, "kernel", "kernels"), named(devices, "device", "devices"));
-    report_.summary = fmt::format("{}, {}, {}: {}; {}, {} failed", counted(size(shapes), "shape", "shapes"), counted(size(kernels), "kernel", "kernels"),
-                                  counted(size(devices), "device", "devices"), counted(winners, "winner", "winners"),
-                                  counted(report_.trial_count, "trial", "trials"), grouped(failed));
+    report_.summary = fmt::format("{}, {}, {}: {}", counted(size(shapes), "shape", "shapes"), counted(size(kernels), "kernel", "kernels"),
+                                  counted(size(devices), "device", "devices"), counted(winners, "winner", "winners"));
+    if (!report_.side.published) report_.summary += fmt::format("; {}, {} failed", counted(report_.trial_count, "trial", "trials"), grouped(failed));
     report_.tunebook_version = TUNEBOOK_VERSION;
     report_.generated_utc = utc_text(context_.now);
     report_.command = valid_utf8(context_.command);
