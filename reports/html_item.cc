@@ -441,7 +441,10 @@ std::string item_sections(std::span<const ItemSection> sections, const Detail& d
     const ItemSection& only = sections.front();
     return html + fmt::format("<div id=\"{}\"><h3>{} \u00b7 {}</h3>{}{}</div>\n", only.id, only.name, only.summary, only.before, item_html(*only.item, detail, whole[0]));
   }
-  html += fmt::format("<div{}>", sections.size() > 6 ? " data-find=\"Filter shapes\"" : "");
+  constexpr std::size_t kMany = 12;  // five pages of paper each
+  const bool many = sections.size() > kMany;
+  if (many) html += "<p class=\"muted note\">On paper: the shapes that are open.</p>\n";
+  html += fmt::format("<div{}{}>", sections.size() > 6 ? " data-find=\"Filter shapes\"" : "", many ? " class=\"many\"" : "");
   for (std::size_t i = 0; i < sections.size(); ++i) {
     const ItemSection& section = sections[i];
     if (named[i]) {

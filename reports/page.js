@@ -84,7 +84,7 @@
   }
   addEventListener("keydown", event => event.key === "Escape" && hide());
 
-  // A link into closed details opens them; printing opens what is not merely the table behind a picture.
+  // A link into closed details opens them; printing opens all but tables behind pictures.
   const reveal = () => {
     const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
     for (let node = target; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
@@ -94,7 +94,7 @@
   reveal();
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = all("details:not([open]):not(.data)");
+    opened = all("details:not([open]):not(.data):not(.many > .shape)");
     opened.forEach(details => details.open = true);
   });
   addEventListener("afterprint", () => opened.forEach(details => details.open = false));
