@@ -85,6 +85,18 @@ class CpuSession : public CliTest {
   static Words long_session() { return tune("matmul_tiled", "64,64,64", {"--strategy", "exhaustive", "--budget", "all"}); }
 };
 
+// A kernel that declares no arithmetic: there is no rate of it, not one of 0.
+TEST_F(CpuSession, AKernelWithoutArithmeticHasNoRateOfIt) {
+  const Words words = {"tune", "transpose", "--templates", TUNEBOOK_SOURCE_DIR "/templates", "--shape", "64,64", "--device", "cpu", "--budget", "1", "--finalist-processes", "1", "--no-baseline"};
+  const auto winner = run_json(json(words))["winner"];
+  ASSERT_TRUE(winner.is_object());
+  EXPECT_TRUE(winner["gflops"].is_null()) << winner;
+  EXPECT_GT(winner["gbps"], 0) << winner;
+  const std::string text = run(words).out;
+  EXPECT_NE(text.find("bandwidth"), std::string::npos) << text;
+  EXPECT_EQ(text.find("FLOP/s"), std::string::npos) << text;
+}
+
 TEST_F(CpuSession, VectorAdd) { expect_tuned_once("vector_add", "10000", "6"); }
 TEST_F(CpuSession, MatmulTiled) { expect_tuned_once("matmul_tiled", "48,40,33", "5"); }
 TEST_F(CpuSession, Convolution) { expect_tuned_once("convolution_2d", "64,48,2", "5"); }

@@ -303,6 +303,32 @@ TEST_F(ReportVerb, AKernelWithoutArithmeticHasNoRateOfIt) {
   }
 }
 
+// The published book of a night on an H200 that README's pictures come from.
+TEST_F(ReportVerb, TheExampleBookAnswers) {
+  const std::string example = TUNEBOOK_SOURCE_DIR "/reports/example/night.db";
+  const auto best = [&](const std::string& kernel, const std::string& shape) {
+    return run_json({"best", kernel, "--templates", TUNEBOOK_SOURCE_DIR "/templates", "--shape", shape, "--gpu", "NVIDIA H200", "--book", example, "--json"});
+  };
+  const auto transpose = best("transpose", "8192,8192");
+  EXPECT_EQ(transpose["match"]["tier"], "exact");
+  EXPECT_EQ(transpose["configuration"]["TILE_M"], 64);
+  EXPECT_NEAR(transpose["median_us"].get<double>(), 128.9, 0.1);
+  EXPECT_EQ(best("matmul", "4096,4096,4096")["configuration"]["BN"], 256);
+  EXPECT_EQ(best("matmul", "4000,4096,4096")["match"]["tier"], "near");
+
+  const auto json = run_json({"report", example, "--json"});
+  ASSERT_EQ(json["items"].size(), 40u);
+  for (const auto& item : json["items"]) {
+    EXPECT_FALSE(item["winner"].is_null()) << item["problem"];
+    EXPECT_EQ(item["winner"]["gflops"].is_null(), item["kernel"] == "transpose") << item["problem"];
+    EXPECT_GT(item["winner"]["gbps"], 0.0) << item["problem"];
+  }
+  const std::string page = run({"report", example, "--html", "-"}).out;
+  EXPECT_TRUE(has(page, "40 shapes, 5 kernels, 1 device: 40 winners"));
+  EXPECT_TRUE(has(page, "transpose: best GB/s"));
+  EXPECT_FALSE(has(page, "0 trials"));
+}
+
 TEST_F(ReportVerb, FiltersChooseSessions) {
   make_book();
   EXPECT_EQ(run_json({"report", book().string() + "#date=2026-11-23", "--json"})["side"]["session_count"], 3);
