@@ -183,7 +183,7 @@ class Comparer {
     } else if (!base.winner) {
       item.reason = "neither side has a winner for it";
     } else if (item.same_session) {
-      item.reason = "the same session on both sides";
+      item.reason = candidate.newer_unfinished ? "the same session on both sides: the candidate's newer one has not ended" : "the same session on both sides";
     }
     note_environment(base, candidate, item);
     return item;

@@ -47,6 +47,19 @@ std::string sessions_table(std::span<const SessionInfo> sessions, std::int64_t c
   return html;
 }
 
+// "--finalist-processes" is not broken at its hyphens. A text that was cut stays as it is.
+std::string unbroken_options(std::string html) {
+  constexpr std::string_view kEnd = "</bdi>";
+  if (html.find('<', 1) + kEnd.size() != html.size()) return html;
+  for (std::size_t at = html.find(" --"); at != std::string::npos; at = html.find(" --", at)) {
+    const std::size_t end = std::min(html.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at + 1), html.size());
+    const std::string option = fmt::format(" <span class=\"unbroken\">{}</span>", html.substr(at + 1, end - at - 1));
+    html.replace(at, end - at, option);
+    at += option.size();
+  }
+  return html;
+}
+
 // The sizes that have the same value in all of these.
 Problem shared_sizes(std::span<const ItemKey* const> keys) {
   Problem shared;
@@ -333,7 +346,7 @@ std::string environment_line(std::span<const Labelled> environment) {
 std::string notes_list(std::span<const std::string> notes, const Detail& detail) {
   if (notes.empty()) return "";
   std::string html = "<ul>";
-  for (const std::string& note : notes) html += "<li>" + long_text(note, 400, detail.text) + "</li>";
+  for (const std::string& note : notes) html += "<li>" + unbroken_options(long_text(note, 400, detail.text)) + "</li>";
   return html + "</ul>\n";
 }
 

@@ -239,6 +239,7 @@ Json item_json(const Item& item) {
   json["kernel_hash"] = item.kernel_hash;
   json["date"] = item.date;
   json["finished"] = item.finished;
+  json["newer_unfinished"] = item.newer_unfinished;
   json["environment"] = labelled_json(item.environment);
   json["flops"] = optional_number(item.flops);
   json["bytes"] = optional_number(item.bytes);

@@ -231,6 +231,7 @@ struct Item {
   std::string kernel_hash;
   std::string date;             // YYYY-MM-DD on which it ended (unfinished: began)
   bool finished = true;
+  bool newer_unfinished = false;       // a session that began later has not ended
   std::int64_t session_count = 1;      // of this key in the selection
   std::vector<Labelled> environment;   // labels as in Side::environment
 

@@ -418,6 +418,9 @@ TEST(Comparison, TheSameSessionOnBothSidesIsInconclusive) {
   EXPECT_TRUE(compared.same_session);
   EXPECT_EQ(compared.verdict, Verdict::inconclusive);
   EXPECT_EQ(compared.reason, "the same session on both sides");
+  Report interrupted = candidate;
+  for (Item& item : interrupted.items) item.newer_unfinished = true;
+  EXPECT_EQ(of_shape(compare(base, interrupted, {}), 1).reason, "the same session on both sides: the candidate's newer one has not ended");
   EXPECT_FALSE(compared.change || compared.p || compared.holm_p);
   EXPECT_TRUE(compared.base_time && compared.candidate_time);
   const ComparedItem& judged = of_shape(comparison, 2);

@@ -229,6 +229,15 @@ TEST(HtmlReport, ARetimedShapeKeepsTheSearchBeforeIt) {
   EXPECT_TRUE(json["items"][1]["search"].is_null());
 }
 
+TEST(HtmlReport, NotesKeepOptionsTogetherAndStayText) {
+  Report report = sample_report({.shapes = 1, .trials = 5});
+  report.notes = {"tune with --finalist-processes 10", "<i> --x</i>", std::string(600, 'n') + " --long"};
+  const std::string text = html(report);
+  EXPECT_TRUE(contains(text, "tune with <span class=\"unbroken\">--finalist-processes</span> 10"));
+  EXPECT_TRUE(contains(text, "&lt;i&gt; <span class=\"unbroken\">--x</span>&lt;/i&gt;"));
+  EXPECT_TRUE(contains(text, " --long</pre>"));
+}
+
 TEST(HtmlReport, SaysHowManyReachTheirBaseline) {
   Report report = sample_report({.shapes = 3, .trials = 5});
   const double percents[] = {120, 99.6, 52};

@@ -164,6 +164,7 @@ class ReportReader {
     for (const auto& [key, group] : groups_) {
       reports::Item item = items_.item(*group.shown, scan_->sessions.at(group.shown->row), *scan_, group.finished);
       item.session_count = group.sessions;
+      item.newer_unfinished = group.unfinished != nullptr;
       if (group.search != nullptr) {
         reports::Item search = items_.item(*group.search, scan_->sessions.at(group.search->row), *scan_, {});
         search.cost = {};
@@ -314,9 +315,9 @@ class ReportReader {
     constexpr std::size_t kNamed = 3;
     std::string names;
     std::size_t count = 0;
-    for (const auto& [key, group] : groups_) {
-      if (group.unfinished == nullptr || ++count > kNamed) continue;
-      names += fmt::format("{}{} {}", names.empty() ? "" : ", ", selection_.kernel_name(*group.unfinished), items_.problem(*group.unfinished).display());
+    for (const reports::Item& item : report_.items) {
+      if (!item.newer_unfinished || ++count > kNamed) continue;
+      names += fmt::format("{}{} {}", names.empty() ? "" : ", ", item.key.kernel, item.key.shape());
     }
     if (count == 0) return;
     report_.notes.push_back(fmt::format("the newest session of {} of {} is not finished, and the finished one before it is shown: {}{}", grouped(static_cast<std::int64_t>(count)),
