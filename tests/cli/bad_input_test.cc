@@ -104,6 +104,9 @@ TEST_F(BadInput, CheckOfUnknownCategories) {
   expect_refused("f32", {"found no category \"f32\""});
   expect_refused("n=16", {"found no category \"n\""});
   expect_bad_input({"check", "matmul_tiled", "--templates", user_kernels(), "--arch", "cpu", "--only", "dtype=f32"}, {"it has none"});
+  const std::vector<std::string> twice = {"check", "reduce", "--templates", TUNEBOOK_SOURCE_DIR "/templates", "--arch", "cpu", "--only", "dtype=f16", "--only", "dtype=f32"};
+  expect_bad_input(twice, {"--only dtype=f16 --only dtype=f32", "no sample of reduce"});
+  expect_bad_input({"check", "reduce", "--templates", TUNEBOOK_SOURCE_DIR "/templates", "--only", "dtype=f16"}, {"without --arch or --device"});
 }
 
 TEST_F(BadInput, Shapes) {

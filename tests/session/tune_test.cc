@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "session/book_seeds.h"
 #include "session/replay_executor.h"
 #include "support/synthetic_recording.h"
@@ -143,6 +144,63 @@ TEST_F(TuneTest, AnInterruptedSessionGoesOnWhereItStopped) {
   ASSERT_TRUE(second.winner && undisturbed.winner);
   EXPECT_EQ(second.winner->configuration, undisturbed.winner->configuration);
   EXPECT_EQ(Store(folder_ / "parts.db").session_trials(second.session_id).size(), 100u);
+}
+
+// Many trials at once, which end in a random order.
+class ManyAtOnceExecutor : public ReplayExecutor {
+ public:
+  ManyAtOnceExecutor(const Recording& recording, std::uint64_t seed) : ReplayExecutor(recording), random_(seed) {}
+  void on_done(Done done) override {
+    deliver_ = std::move(done);
+    ReplayExecutor::on_done([this](TrialRecord record) { ended_.push_back(std::move(record)); });
+  }
+  std::size_t proposals_in_flight() const override { return 64; }
+  bool run_until(const std::function<bool()>& finished, double) override {
+    while (!finished()) {
+      ReplayExecutor::run_until([] { return false; }, -1);
+      if (ended_.empty()) return false;
+      const auto next = ended_.begin() + static_cast<std::ptrdiff_t>(random_.below(ended_.size()));
+      TrialRecord record = std::move(*next);
+      ended_.erase(next);
+      deliver_(std::move(record));
+    }
+    return true;
+  }
+  void cancel() override {
+    ended_.clear();
+    ReplayExecutor::cancel();
+  }
+
+ private:
+  Random random_;
+  Done deliver_;
+  std::vector<TrialRecord> ended_;
+};
+
+TEST_F(TuneTest, WhatIsProposedDependsOnOutcomesNotOnWhenTheyCome) {
+  for (const char* strategy : {"auto", "surrogate", "genetic", "local_search", "differential_evolution"}) {
+    options_.strategy = strategy;
+    const auto session = [&](const std::string& book, std::uint64_t seed, std::int64_t stop_after) {
+      std::int64_t seen = 0;
+      TuneObserver observer;
+      observer.trial = [&](const TrialRecord& trial) { seen += trial.reused ? 0 : 1; };
+      options_.stop = [&] { return stop_after > 0 && seen >= stop_after; };
+      ManyAtOnceExecutor executor(*recording_, seed);
+      Store store(folder_ / (strategy + book));
+      const TuneResult result = tune(subject_, *space_, options_, executor, store, observer, std::chrono::steady_clock::now());
+      options_.stop = nullptr;
+      std::vector<std::string> trials;
+      for (const TrialRecord& trial : store.session_trials(result.session_id)) {
+        trials.push_back(std::to_string(trial.order) + " " + trial.configuration.canonical());
+      }
+      return trials;
+    };
+    const auto whole = session("whole.db", 1, 0);
+    EXPECT_EQ(whole.size(), 100u) << strategy;
+    EXPECT_EQ(session("other.db", 2, 0), whole) << strategy;
+    for (std::uint64_t part = 0; part < 4; ++part) session("parts.db", 10 + part, 17);
+    EXPECT_EQ(session("parts.db", 20, 0), whole) << strategy;
+  }
 }
 
 TEST_F(TuneTest, PresetsComeFirstOutsideTheBudget) {

@@ -181,6 +181,17 @@ TEST_F(CoordinatorTest, ADeviceThatIsGoneLeavesItsWorkToOthers) {
   EXPECT_NE(events_.find("cuda:9: it cannot be used any more"), std::string::npos) << events_;
 }
 
+TEST_F(CoordinatorTest, ADeviceThatIsGoneIsSaidAlsoWhereTimeIsShort) {
+  options_.time_left_s = 3;
+  SweepState state = sweep_of({{"good", "cuda:9", 0.5}, {"good", "cuda:9", 0.5}});
+  const SweepEnd end = run(state, {"cuda:9"});
+  for (const ItemState& item : state.items) {
+    EXPECT_EQ(item.status, ItemStatus::no_device);
+    EXPECT_EQ(item.reason, "device cuda:9 cannot be used: gone");
+  }
+  EXPECT_EQ(sweep_exit_code(state, end), 1);
+}
+
 TEST_F(CoordinatorTest, AWinnerThatStandsNoMoreIsTunedInstead) {
   SweepState state = sweep_of({{"gone", "cpu", 1, 0.5, Action::retime}});
   EXPECT_EQ(run(state), SweepEnd::complete);

@@ -110,6 +110,10 @@ std::vector<SampleProblem> sample_problems(const KernelSpec& spec, const std::ve
     const bool wanted = std::ranges::count_if(only, [&](const std::string& one) { return in_category(spec, problem, one); }) == std::ssize(only);
     if (differing <= 1 && wanted) chosen.push_back({problem, differing == 0});
   }
+  if (chosen.empty() && !only.empty()) {
+    throw InputError(fmt::format("--only {}: no sample of {} is in all of these categories at once; samples differ from a data type's default problem in one of them",
+                                 fmt::join(only, " --only "), spec.name));
+  }
   return chosen;
 }
 
@@ -264,6 +268,9 @@ int run_check(const Options& options) {
   }
   if (options.sanitize && options.device.empty()) throw InputError("--sanitize: nothing runs without --device; name cuda:N or cpu");
   if (options.shapes > 0 && options.device.empty()) throw InputError("--shapes: nothing runs without --device; name cuda:N or cpu");
+  if (!options.only.empty() && options.device.empty() && options.archs.empty()) {
+    throw InputError("--only: nothing is compiled or run without --arch or --device; name sm_90, cuda:N or cpu");
+  }
   const auto path = template_search_path(options.templates);
   std::vector<std::string> kernels = options.kernels;
   Review review;

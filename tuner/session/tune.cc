@@ -155,9 +155,14 @@ class TuneSession {
     standing_ = standing_configuration();
     if (!standing_ && seeds.standing_winner && declared(space_, *seeds.standing_winner)) standing_ = seeds.standing_winner;
     if (standing_) contenders_.set_standing(*standing_);
-    for (const auto& [name, configuration] : subject_.presets) {
-      if (!options_.retime || name == "default") propose(configuration, "preset:" + name, false);
-    }
+    // `default` first: it serves everything, and a session that is cut early has it, and not the slowest rung of the ladder.
+    const auto propose_presets = [&](bool default_one) {
+      for (const auto& [name, configuration] : subject_.presets) {
+        if ((name == "default") == default_one) propose(configuration, "preset:" + name, false);
+      }
+    };
+    propose_presets(true);
+    if (!options_.retime) propose_presets(false);
     if (seeds.standing_winner && declared(space_, *seeds.standing_winner)) propose(*seeds.standing_winner, "standing_winner", false);
     if (standing_ && standing_ != seeds.standing_winner && !tried_here(*standing_)) {
       submit(kChangedStandingOrder, *standing_, "standing_winner", false);
@@ -226,7 +231,9 @@ class TuneSession {
   // Asks until enough proposals are in flight. Trials found in the book come back at once, which may allow more.
   void fill() {
     while (!no_more_proposals() && !options_.stop_requested()) {
-      if (outcomes_.untold() >= executor_.proposals_in_flight()) return;
+      while (outcomes_.untold() >= executor_.proposals_in_flight()) {
+        if (!outcomes_.tell_next(*strategy_)) return;
+      }
       if (!from_book_.empty()) {
         const std::uint64_t index = from_book_.front();
         from_book_.pop_front();
@@ -237,6 +244,7 @@ class TuneSession {
       }
       const std::vector<std::uint64_t> asked = strategy_->ask(1);
       if (asked.empty()) {
+        if (outcomes_.tell_next(*strategy_)) continue;
         if (lookahead_) lookahead_->look();
         return;
       }
@@ -349,7 +357,7 @@ class TuneSession {
     Observation observation;
     observation.outcome = record.outcome;
     if (has_time(record.outcome)) observation.value = objective_value(record, options_.objective);
-    outcomes_.add(record.order, observation, *strategy_);
+    outcomes_.add(record.order, observation);
   }
 
   void count(const TrialRecord& record) {

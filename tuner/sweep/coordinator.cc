@@ -81,6 +81,7 @@ class Coordinator {
     std::optional<Clock::time_point> first;  // when the first of this run was
     LaneProgress progress;
     int failed_starts = 0;           // in a row, of the device
+    std::string why_failed;          // the last one
     bool out = false;
     Clock::time_point not_before{};  // tried again then
     double available_before = 0;     // DeviceWork::available_s of earlier runs
@@ -140,6 +141,10 @@ class Coordinator {
 
   SweepEnd end() {
     SweepEnd result = ending_.value_or(SweepEnd::complete);
+    // The time was over before all attempts were: what its device did not run is not for want of time.
+    for (const auto& lane : lanes_) {
+      if (!lane->out && lane->failed_starts > 0) give_up(*lane);
+    }
     for (std::size_t i = 0; i < state_.items.size(); ++i) {
       ItemState& item = state_.items[i];
       if (item.status != ItemStatus::pending) continue;
@@ -344,15 +349,20 @@ class Coordinator {
     if (outcome.kind == Kind::no_room) {
       begin_to_end(SweepEnd::no_room);
     } else if (outcome.kind == Kind::no_device) {
+      lane.why_failed = outcome.message;
       if (++lane.failed_starts < kDeviceAttempts) return wait(kDeviceRetrySeconds);
-      lane.out = true;
-      state_.devices[lane.plan.key].out_reason = outcome.message;
+      give_up(lane);
       event(fmt::format("{}: it cannot be used any more; the rest of the plan goes on without it", lane.plan.name));
     } else {
       ++item.attempts;
       if (outcome.kind == Kind::bad_input || item.attempts >= kItemAttempts) item.status = ItemStatus::failed;
       else wait(kRetrySeconds);
     }
+  }
+
+  void give_up(Lane& lane) {
+    lane.out = true;
+    state_.devices[lane.plan.key].out_reason = lane.why_failed;
   }
 
   // The lane that an item has to do without; null if there is one that could run it.
