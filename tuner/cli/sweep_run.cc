@@ -78,24 +78,34 @@ SweepState new_sweep(const SweepPlan& plan, const std::filesystem::path& book, b
   return SweepState::begin(std::move(prepared.plan), std::move(order), start);
 }
 
-// The GPUs of this machine, if an item may run on any of them.
-std::vector<std::string> gpus_for(const SweepState& state) {
+// The GPUs of this machine, if an item may run on any of them. If there are none, `missing` says why.
+std::vector<std::string> gpus_for(const SweepState& state, std::string& missing) {
   bool wanted = false;
   for (const std::size_t index : state.order) wanted = wanted || state.plan.items[index].item.device == "cuda";
   std::vector<std::string> gpus;
   if (!wanted) return gpus;
   for (const DeviceListing& device : list_devices()) {
-    if (device.id.starts_with("cuda:") && device.error.empty()) gpus.push_back(device.id);
+    if (!device.id.starts_with("cuda")) continue;
+    if (device.error.empty()) gpus.push_back(device.id);
+    else missing = fmt::format("device {} cannot be used: {}", device.id, device.error);
   }
+  if (!gpus.empty()) missing.clear();
+  else if (missing.empty()) missing = "this machine has no GPU that can be used; `tunebook doctor` says more";
   return gpus;
 }
 
 std::vector<LanePlan> lanes_of(const SweepState& state) {
   KernelCatalog catalog({});
-  return plan_lanes(state.plan, state.order, gpus_for(state), [&](const std::string& recording) {
+  std::string missing;
+  const std::vector<std::string> gpus = gpus_for(state, missing);
+  std::vector<LanePlan> lanes = plan_lanes(state.plan, state.order, gpus, [&](const std::string& recording) {
     const Device& device = catalog.recordings(recording).front().device;
     return RecordedOn{device.key(), device.name};
   });
+  for (LanePlan& lane : lanes) {
+    if (lane.shares) lane.missing = missing;
+  }
+  return lanes;
 }
 
 // What a batch system gives a job may be less than what it lets it see: not every cluster binds tasks to their cores.

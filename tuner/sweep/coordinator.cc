@@ -56,6 +56,10 @@ class Coordinator {
       work.name = plan.name;
       work.out_reason.clear();  // it may be back
       lanes_.back()->available_before = work.available_s;
+      if (!plan.missing.empty()) {
+        lanes_.back()->failed_starts = kDeviceAttempts - 1;
+        lanes_.back()->why_failed = plan.missing;
+      }
     }
   }
 

@@ -18,7 +18,7 @@ std::vector<LanePlan> plan_lanes(const FrozenPlan& plan, const std::vector<std::
   const auto lane = [&](const std::string& key) -> LanePlan& {
     const auto found = std::find_if(lanes.begin(), lanes.end(), [&](const LanePlan& known) { return known.key == key; });
     if (found != lanes.end()) return *found;
-    lanes.push_back({key, key, key, false, false, {}});
+    lanes.push_back({key, key, key, false, false, {}, ""});
     return lanes.back();
   };
   std::set<std::string> any_gpu(gpus.begin(), gpus.end());

@@ -17,6 +17,7 @@ struct LanePlan {
   bool shares = false;           // some of its items are for any GPU: other lanes may take them
   bool alone = false;            // the cpu device measures on the cores that other sessions' compilers use: its turn comes when they are through
   std::vector<std::size_t> items;
+  std::string missing;           // why the device was not found when the sweep began; "": it was, or nobody looked. It is tried once all the same
 };
 
 // What a recording was made on: the lane that its items go to, and its name.
