@@ -52,6 +52,16 @@ TEST_F(FinalistTimerTest, WithoutABaselineNothingIsSaidOfOne) {
   EXPECT_FALSE(times.baseline);
 }
 
+TEST_F(FinalistTimerTest, WithoutTimeLeftOneProcessIsEnough) {
+  for (const auto& [seconds, processes] : {std::pair<double, std::size_t>{0, 1}, {3600, 3}}) {
+    timing_.plan.seconds = seconds;
+    EventLoop loop;
+    const FinalistTimes times = time_in_fresh_processes(loop, fake_worker(WorkerRole::runner), setup_, {candidate(1, "good"), candidate(2, "good")}, timing_);
+    ASSERT_EQ(times.finalists.size(), 2u);
+    for (const Finalist& finalist : times.finalists) EXPECT_EQ(finalist.process_medians_us.size(), processes);
+  }
+}
+
 TEST_F(FinalistTimerTest, ABaselineIsTimedInEachProcess) {
   const FinalistTimes times = run_with_baseline("gemm");
   expect_complete(times);

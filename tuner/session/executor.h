@@ -40,6 +40,8 @@ struct FinalistPlan {
   Energy energy = Energy::none;   // in which of them energy is measured too; it takes a second for each candidate
   bool baseline = true;           // the kernel's baseline, where it has one, is timed with them
   std::function<bool()> stop;     // asked several times a second: ends early, with what there is. May be empty.
+  // No process after the first is begun that would not end within so many seconds if it took as long as the longest before it.
+  std::optional<double> seconds = {};
 };
 
 struct Finalist {

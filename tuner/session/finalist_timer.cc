@@ -1,6 +1,7 @@
 #include "session/finalist_timer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -12,6 +13,10 @@
 
 namespace tunebook {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_between(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double>(to - from).count(); }
 
 constexpr double kStopPollSeconds = 0.2;
 constexpr double kEndSeconds = 5;  // for a process to end
@@ -28,8 +33,13 @@ class FinalistTimer {
   FinalistTimes run(std::vector<FinalistCandidate> candidates) {
     std::vector<Finalist> finalists = without_times(candidates);
     std::string error;
+    const Clock::time_point begun = Clock::now();
+    double longest_s = 0;
     for (int process = 0; process < timing_.plan.processes && !candidates.empty() && !stopped(); ++process) {
+      const Clock::time_point start = Clock::now();
+      if (process > 0 && timing_.plan.seconds && seconds_between(begun, start) + longest_s > *timing_.plan.seconds) break;
       const InterleaveReply reply = time_once(candidates, process);
+      longest_s = std::max(longest_s, seconds_between(start, Clock::now()));
       if (complete(reply, candidates.size())) {
         for (std::size_t i = 0; i < candidates.size(); ++i) {
           Finalist& finalist = finalists[rotated(i, process, candidates.size())];

@@ -395,7 +395,10 @@ class TuneSession {
     if (options_.finalists > 0) {
       std::vector<Configuration> configurations;
       for (const TrialRecord& trial : chosen) configurations.push_back(trial.configuration);
-      finalists = executor_.time_finalists(configurations, finalist_plan(subject_, options_));
+      FinalistPlan plan = finalist_plan(subject_, options_);
+      // A winner of fewer processes, within the time, is worth more than none: who gave the limit may end this process when it is over.
+      if (options_.time_limit_s > 0) plan.seconds = std::max(0.0, options_.time_limit_s - seconds_between(process_start_, Clock::now()));
+      finalists = executor_.time_finalists(configurations, plan);
     } else {
       Finalist only{chosen.front().configuration, {*chosen.front().median_us}};
       if (chosen.front().energy_j) only.process_energies_j = {*chosen.front().energy_j};
