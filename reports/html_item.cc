@@ -370,7 +370,7 @@ std::string item_summary(const Item& item) {
   if (rates.gbps && (!counts_arithmetic(item) || !rates.gflops)) text += fmt::format(", {} GB/s", number_text(*rates.gbps));
   else if (rates.gflops) text += fmt::format(", {} GFLOP/s", number_text(*rates.gflops));
   if (rates.percent_of_ceiling) text += fmt::format(", {} of the ceiling", percent_text(*rates.percent_of_ceiling));
-  if (rates.percent_of_baseline) text += fmt::format(", {} of the baseline's speed", percent_text(*rates.percent_of_baseline));
+  if (rates.percent_of_baseline) text += fmt::format(", {} of the speed of {}", percent_text(*rates.percent_of_baseline), item.baseline ? baseline_name(item) : "the baseline");
   if (item.key.objective == "energy" && item.winner->energy_j) text += ", " + energy_text(item.winner->energy_j);
   if (item.kind() != SessionKind::search) text += fmt::format("; {}", session_kind_short(item.kind()));
   return text;

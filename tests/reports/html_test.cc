@@ -111,7 +111,7 @@ TEST(HtmlReport, ShowsTheNumbersOfAnItem) {
   item.top[0].resources.spill_load_bytes = 8;
   item.top[0].resources.spill_store_bytes = 4;
   const std::string text = html(report);
-  expect_order(text, {"2.960 ms, 46,430 GFLOP/s, 90 % of the ceiling, 109 % of the baseline&#39;s speed"});
+  expect_order(text, {"2.960 ms, 46,430 GFLOP/s, 90 % of the ceiling, 109 % of the speed of cuBLAS"});
   expect_order(text, {"1, winner", "data-v=\"2960\">2.960", ">[2.951, 2.969]", ">46,430", ">90 %", ">109 %", ">168", ">66,560", ">12"});
 }
 
