@@ -334,7 +334,8 @@ std::string trend_card(const Item& item, const TimeUnit& unit, const Detail& det
     table.cell(in_unit(point.time.median_us, unit));
     table.cell(interval_html(point.time, unit, intervals));
     table.cell(long_text(night_changes(point), 160, detail.text));
-    table.cell(listed(point.configuration, 600, detail.text));
+    const bool as_before = &point != &item.trend.front() && !point.configuration_changed;
+    table.cell(as_before ? "<span class=\"muted\">as the night before</span>" : long_text(point.configuration, 60, detail.text));
     table.cell(isolated(cut(point.session_id, 40)));
   }
   const std::vector<NightMark> marks = night_marks(item.trend);

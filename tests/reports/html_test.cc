@@ -159,6 +159,7 @@ TEST(HtmlReport, NightsThatOnlyTimedAgainAreMarked) {
   // In the table behind the picture a word, in the picture and in the table over all another mark, below both what it means.
   EXPECT_TRUE(contains(text, "<td class=\"w\">re-timed<td"));
   EXPECT_TRUE(contains(text, "<td class=\"w\">finalists<td"));
+  EXPECT_EQ(count(text, "as the night before"), 2 * 2u) << "of four nights the third had another winner";
   EXPECT_EQ(count(text, "<td class=\"w\">search<td"), 6u);
   EXPECT_EQ(count(text, "no search, the standing winner or the finalists timed again"), 2u);
   EXPECT_EQ(count(text, "l5 5-5 5-5-5z"), 2 * 2u + 2u) << "a diamond each in the picture and the strip, and in the keys";
