@@ -11,6 +11,7 @@
 #include "reports/html_page.h"
 #include "reports/html_table.h"
 #include "reports/html_text.h"
+#include "reports/wording.h"
 
 namespace tunebook::reports::page {
 namespace {
@@ -109,10 +110,11 @@ std::string differences_table(const Comparison& comparison, const Detail& detail
   Table table("What differs between the two environments", {{"what"}, {"base", "text"}, {"candidate", "text"}, {"consequence"}}, {.hide_caption = true});
   for (const auto& [shown, more] : shown_differences(comparison)) {
     const EnvironmentDifference& difference = *shown;
+    const Labelled base = plain::shown_entry({difference.label, difference.base}), candidate = plain::shown_entry({difference.label, difference.candidate});
     table.row();
-    table.cell(isolated(cut(difference.label, 120)));
-    table.cell(difference.base.empty() ? "\u2014" : long_text(difference.base, 200, detail.text));
-    table.cell(difference.candidate.empty() ? "\u2014" : long_text(difference.candidate, 200, detail.text));
+    table.cell(isolated(cut(base.value.empty() ? candidate.label : base.label, 120)));
+    table.cell(base.value.empty() ? "\u2014" : long_text(base.value, 200, detail.text));
+    table.cell(candidate.value.empty() ? "\u2014" : long_text(candidate.value, 200, detail.text));
     table.cell(!difference.matters ? "for information" : difference.allowed ? "<span class=\"warn\">matters, allowed</span>" : "<span class=\"bad\">no gate</span>");
     if (more == 0) continue;
     table.row();

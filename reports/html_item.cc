@@ -334,7 +334,8 @@ std::string trend_card(const Item& item, const TimeUnit& unit, const Detail& det
     table.cell(in_unit(point.time.median_us, unit));
     table.cell(interval_html(point.time, unit, intervals));
     table.cell(long_text(night_changes(point), 160, detail.text));
-    table.cell(listed(point.configuration, 600, detail.text));
+    const bool as_before = &point != &item.trend.front() && !point.configuration_changed;
+    table.cell(as_before ? "<span class=\"muted\">as the night before</span>" : long_text(point.configuration, 60, detail.text));
     table.cell(isolated(cut(point.session_id, 40)));
   }
   const std::vector<NightMark> marks = night_marks(item.trend);
@@ -370,7 +371,7 @@ std::string item_summary(const Item& item) {
   if (rates.gbps && (!counts_arithmetic(item) || !rates.gflops)) text += fmt::format(", {} GB/s", number_text(*rates.gbps));
   else if (rates.gflops) text += fmt::format(", {} GFLOP/s", number_text(*rates.gflops));
   if (rates.percent_of_ceiling) text += fmt::format(", {} of the ceiling", percent_text(*rates.percent_of_ceiling));
-  if (rates.percent_of_baseline) text += fmt::format(", {} of the baseline's speed", percent_text(*rates.percent_of_baseline));
+  if (rates.percent_of_baseline) text += fmt::format(", {} of the speed of {}", percent_text(*rates.percent_of_baseline), item.baseline ? baseline_name(item) : "the baseline");
   if (item.key.objective == "energy" && item.winner->energy_j) text += ", " + energy_text(item.winner->energy_j);
   if (item.kind() != SessionKind::search) text += fmt::format("; {}", session_kind_short(item.kind()));
   return text;

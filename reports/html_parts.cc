@@ -9,6 +9,7 @@
 #include "core/value.h"
 #include "reports/html_table.h"
 #include "reports/html_text.h"
+#include "reports/wording.h"
 
 namespace tunebook::reports::page {
 namespace {
@@ -252,14 +253,18 @@ std::string outcomes_text(std::span<const std::pair<Outcome, std::int64_t>> outc
 }
 
 std::string failures_table(std::span<const FailureGroup> failures, std::int64_t groups, const Detail& detail) {
-  Table table("Failures, those with the same message together", {{"outcome"}, {"trials", "n"}, {"message of the first", "text"}, {"its configuration", "text"}},
+  std::vector<Column> columns = {{"outcome"}, {"trials", "n"}, {"message of the first", "text"}};
+  // Those of a whole report name none.
+  const bool configurations = std::any_of(failures.begin(), failures.end(), [](const FailureGroup& failure) { return !failure.configuration.empty(); });
+  if (configurations) columns.push_back({"its configuration", "text"});
+  Table table("Failures, those with the same message together", columns,
               {.classes = "sort", .find = failures.size() > 6 ? "Filter failures" : "", .hide_caption = true});
   for (const FailureGroup& failure : failures) {
     table.row();
     table.cell(fmt::format("{}", outcome_text(failure.outcome)));
     table.cell(count_text(failure.count), static_cast<double>(failure.count));
     table.cell(long_text(failure.message, 160, detail.text));
-    table.cell(listed(failure.configuration, 400, detail.text));
+    if (configurations) table.cell(listed(failure.configuration, 400, detail.text));
   }
   std::string html = std::move(table).finish();
   const auto shown = static_cast<std::int64_t>(failures.size());
@@ -355,7 +360,9 @@ std::string side_facts(const Side& side, const Detail& detail) {
   for (const Labelled& entry : side.filter) filter += fmt::format("{}{} {}", filter.empty() ? "" : ", ", escape(entry.label), isolated(cut(entry.value, 400)));
   std::vector<std::pair<std::string_view, std::string>> rows = {
       {"book", isolated(cut(side.book, 400)) + fmt::format(", version {}{}", side.book_version, side.published ? ", published" : "")}, {"only", filter}};
-  for (const Labelled& entry : side.environment) {
+  std::vector<Labelled> environment;
+  for (const Labelled& entry : side.environment) environment.push_back(plain::shown_entry(entry));
+  for (const Labelled& entry : environment) {
     if (!entry.value.empty()) rows.emplace_back(entry.label, long_text(entry.value, 200, detail.text));
   }
   return facts(rows) + fmt::format("<details><summary>{}</summary>{}</details>\n", plural(side.session_count, "session"),

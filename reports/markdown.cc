@@ -64,7 +64,7 @@ std::string environment_markdown(const Side& side) {
   constexpr std::size_t kShown = 8;
   std::string text;
   for (std::size_t i = 0; i < std::min(kShown, side.environment.size()); ++i) {
-    const Labelled& each = side.environment[i];
+    const Labelled each = shown_entry(side.environment[i]);
     text += fmt::format("{}{} {}", text.empty() ? "" : " · ", markdown_text(each.label, kNameBytes), markdown_text(each.value, kNameBytes));
   }
   return text;
@@ -244,8 +244,9 @@ std::string to_markdown(const Comparison& comparison) {
     table.column("as a gate", false);
     for (const auto& [shown, more] : shown_differences(comparison)) {
       const EnvironmentDifference& difference = *shown;
-      table.rows.push_back({markdown_text(difference.label, kNameBytes), markdown_text(difference.base, kConfigurationBytes),
-                            markdown_text(difference.candidate, kConfigurationBytes),
+      const Labelled base = shown_entry({difference.label, difference.base}), candidate = shown_entry({difference.label, difference.candidate});
+      table.rows.push_back({markdown_text(base.value.empty() ? candidate.label : base.label, kNameBytes), markdown_text(base.value, kConfigurationBytes),
+                            markdown_text(candidate.value, kConfigurationBytes),
                             !difference.matters ? "does not matter" : difference.allowed ? "allowed" : "**refused**"});
       if (more > 0) table.rows.push_back({markdown_text(difference.label, kNameBytes), fmt::format("{} more", more), "", ""});
     }

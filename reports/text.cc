@@ -153,8 +153,9 @@ std::string to_text(const Comparison& comparison, bool colour) {
   for (const auto& [shown, more] : shown_differences(comparison)) {
     const EnvironmentDifference& difference = *shown;
     const char* remark = !difference.matters ? "" : difference.allowed ? " (allowed)" : " (not comparable as a gate)";
-    text += fmt::format("differs: {}: {} -> {}{}\n", one_line(difference.label, kNameBytes), one_line(difference.base, kConfigurationBytes),
-                        one_line(difference.candidate, kConfigurationBytes), remark);
+    const Labelled base = shown_entry({difference.label, difference.base}), candidate = shown_entry({difference.label, difference.candidate});
+    text += fmt::format("differs: {}: {} -> {}{}\n", one_line(base.value.empty() ? candidate.label : base.label, kNameBytes), one_line(base.value, kConfigurationBytes),
+                        one_line(candidate.value, kConfigurationBytes), remark);
     if (more > 0) text += fmt::format("differs: {}: {} more\n", one_line(difference.label, kNameBytes), more);
   }
   if (!comparison.items.empty()) {

@@ -122,6 +122,33 @@ std::string cost_text(const Cost& cost) {
                      format_duration(cost.time_seconds), format_duration(cost.idle_seconds), format_duration(cost.wall_seconds));
 }
 
+Labelled shown_entry(const Labelled& entry) {
+  // As books call them, which is as NVML and the CUDA runtime do.
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"uuid", "GPU UUID"}, {"pci", "PCI address"}, {"ecc", "ECC"}, {"mig", "MIG"}, {"cuda driver", "CUDA of the driver"}, {"cuda runtime", "CUDA runtime"}, {"ordinal", "device number"}};
+  static constexpr std::pair<std::string_view, std::string_view> kUnits[] = {{" mhz", "MHz"}, {" khz", "kHz"}, {" w", "W"}, {" bits", "bits"}};
+  Labelled shown = entry;
+  for (const auto& [name, words] : kNames) {
+    if (entry.label == name) shown.label = words;
+  }
+  for (const auto& [suffix, unit] : kUnits) {
+    if (!entry.label.ends_with(suffix) || entry.value.empty()) continue;
+    shown.label.resize(shown.label.size() - suffix.size());
+    shown.value.clear();
+    for (std::size_t at = 0; at <= entry.value.size();) {
+      const std::size_t end = std::min(entry.value.find(", ", at), entry.value.size());
+      std::string value = entry.value.substr(at, end - at);
+      if (value.ends_with(".0")) value.resize(value.size() - 2);
+      shown.value += fmt::format("{}{} {}", at == 0 ? "" : ", ", value, unit);
+      at = end + 2;
+    }
+  }
+  if (const std::size_t at = shown.label.find("sm clock"); at != std::string::npos) shown.label.replace(at, 2, "SM");
+  if (shown.value == "true") shown.value = "yes";
+  if (shown.value == "false") shown.value = "no";
+  return shown;
+}
+
 std::string difference_text(const ComparedItem& item) {
   if (!item.base_time || !item.candidate_time) return "-";
   if (item.same_session) return "the same session on both sides";

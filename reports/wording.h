@@ -40,6 +40,9 @@ std::string count_text(std::int64_t count);
 std::string outcomes_text(const std::vector<std::pair<Outcome, std::int64_t>>& outcomes);
 // "compile 12 s, verify 3 s, time 40 s, device idle 2 s, wall 58 s".
 std::string cost_text(const Cost& cost);
+// An entry of an environment with its unit where it belongs: "power limit w" 700.0 is "power limit" 700 W, "uuid" is "GPU UUID". Values that
+// several sessions gave, joined with ", ", each have it.
+Labelled shown_entry(const Labelled& entry);
 // What of its configuration changed: "same configuration", "another winner: BM 64 -> 128, TM 4 -> 8", with "; kernel changed".
 std::string difference_text(const ComparedItem& item);
 

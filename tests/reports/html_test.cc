@@ -111,7 +111,7 @@ TEST(HtmlReport, ShowsTheNumbersOfAnItem) {
   item.top[0].resources.spill_load_bytes = 8;
   item.top[0].resources.spill_store_bytes = 4;
   const std::string text = html(report);
-  expect_order(text, {"2.960 ms, 46,430 GFLOP/s, 90 % of the ceiling, 109 % of the baseline&#39;s speed"});
+  expect_order(text, {"2.960 ms, 46,430 GFLOP/s, 90 % of the ceiling, 109 % of the speed of cuBLAS"});
   expect_order(text, {"1, winner", "data-v=\"2960\">2.960", ">[2.951, 2.969]", ">46,430", ">90 %", ">109 %", ">168", ">66,560", ">12"});
 }
 
@@ -159,6 +159,7 @@ TEST(HtmlReport, NightsThatOnlyTimedAgainAreMarked) {
   // In the table behind the picture a word, in the picture and in the table over all another mark, below both what it means.
   EXPECT_TRUE(contains(text, "<td class=\"w\">re-timed<td"));
   EXPECT_TRUE(contains(text, "<td class=\"w\">finalists<td"));
+  EXPECT_EQ(count(text, "as the night before"), 2 * 2u) << "of four nights the third had another winner";
   EXPECT_EQ(count(text, "<td class=\"w\">search<td"), 6u);
   EXPECT_EQ(count(text, "no search, the standing winner or the finalists timed again"), 2u);
   EXPECT_EQ(count(text, "l5 5-5 5-5-5z"), 2 * 2u + 2u) << "a diamond each in the picture and the strip, and in the keys";

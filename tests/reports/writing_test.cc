@@ -237,6 +237,17 @@ TEST(Sessions, ThatSearchedNothingSaySo) {
   EXPECT_FALSE(has(to_text(report, false), "re-timed"));
 }
 
+TEST(Text, EntriesOfAnEnvironmentHaveUnits) {
+  using plain::shown_entry;
+  EXPECT_EQ(shown_entry({"power limit w", "700.0"}), (Labelled{"power limit", "700 W"}));
+  EXPECT_EQ(shown_entry({"max sm clock mhz", "1980.0, 1755.5"}), (Labelled{"max SM clock", "1980 MHz, 1755.5 MHz"}));
+  EXPECT_EQ(shown_entry({"memory clock khz", "3201000"}), (Labelled{"memory clock", "3201000 kHz"}));
+  EXPECT_EQ(shown_entry({"uuid", "GPU-1"}), (Labelled{"GPU UUID", "GPU-1"}));
+  EXPECT_EQ(shown_entry({"ecc", "true"}), (Labelled{"ECC", "yes"}));
+  EXPECT_EQ(shown_entry({"host", "here"}), (Labelled{"host", "here"}));
+  EXPECT_EQ(shown_entry({"power limit w", ""}), (Labelled{"power limit w", ""}));
+}
+
 TEST(Text, Energies) {
   EXPECT_EQ(plain::energy_text(1.234), "1.23 J");
   EXPECT_EQ(plain::energy_text(0.01234), "12.3 mJ");

@@ -66,7 +66,15 @@ std::optional<Moments> log_moments(std::span<const double> times) {
 
 }  // namespace
 
-double median(std::span<const double> sample) { return median_of_sorted(sorted_copy(sample)); }
+// By selection: a report takes medians of millions of times.
+double median(std::span<const double> sample) {
+  std::vector<double> values(sample.begin(), sample.end());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  const double pair[] = {*std::max_element(values.begin(), middle), *middle};
+  return median_of_sorted(pair);
+}
 
 Interval median_interval(std::span<const double> sample, double confidence) {
   const std::vector<double> sorted = sorted_copy(sample);
