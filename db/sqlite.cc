@@ -4,8 +4,12 @@
 
 #include <cctype>
 #include <cstring>
+#include <filesystem>
 #include <random>
+#include <system_error>
 #include <thread>
+
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -86,6 +90,10 @@ void Database::fail(int code) const {
   const int system_error = handle_ != nullptr ? sqlite3_system_errno(handle_) : 0;
   const std::string detail =
       system_error != 0 ? fmt::format("{} ({})", reason, std::strerror(system_error)) : reason;
+  // SQLite tries to read what it could not create, and then says that it is not there.
+  const std::filesystem::path folder = std::filesystem::absolute(name_).parent_path();
+  std::error_code ignored;
+  const bool unwritable = !std::filesystem::exists(name_, ignored) && std::filesystem::exists(folder, ignored) && ::access(folder.c_str(), W_OK | X_OK) != 0;
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -98,8 +106,9 @@ void Database::fail(int code) const {
     case SQLITE_AUTH:
     case SQLITE_READONLY:
       throw InputError(fmt::format("book {}: cannot be opened or written: {}; check the path and the permissions of the "
-                                   "file and its folder, or give another path with --book",
-                                   name_, detail));
+                                   "file and its folder, or give another path{}",
+                                   name_, unwritable ? fmt::format("nothing may be created in {}", folder.string()) : detail,
+                                   name_.find(".copying-") != std::string::npos ? "" : " with --book"));
     case SQLITE_FULL:
       throw EnvironmentError(fmt::format("book {}: the disk is full; everything recorded before is kept. Free some space "
                                          "and run the same command again",
