@@ -39,6 +39,8 @@ case $kernel in
   bad) echo "tunebook: unknown kernel \"bad\"" >&2; exit 2;;
   none) echo '{"session":"s","winner":null,"previous":null,"cut":false,"wall_s":0.1}'; exit 1;;
   cut) echo '{"session":"s","winner":{"median_us":5,"process_medians_us":[5]},"previous":null,"cut":true,"wall_s":0.1}'; exit 0;;
+  twice) if [ -e "twice$shape" ]; then good; fi; touch "twice$shape"
+    echo '{"session":"s","winner":{"median_us":5,"process_medians_us":[5]},"previous":null,"cut":true,"wall_s":0.1}'; exit 0;;
   full) echo "tunebook: book b: the disk is full" >&2; exit 1;;
   gone) case "$*" in *--retime*) exit 3;; *) good;; esac;;
 esac
@@ -223,6 +225,17 @@ TEST_F(CoordinatorTest, TheTimeIsDividedByWorth) {
   const std::string first = log().front();
   std::istringstream(first.substr(first.find("--time-limit ") + 13)) >> limit;
   EXPECT_NEAR(limit, 5 + 0.75 * (999 - 10 - 125), 1);
+}
+
+TEST_F(CoordinatorTest, TimeThatIsLeftGoesToWhatWasCut) {
+  options_.time_left_s = 60;
+  SweepState state = sweep_of({{"twice", "cpu", 50}, {"cut", "cpu", 50}, {"good", "cpu", 50}});
+  EXPECT_EQ(run(state), SweepEnd::complete);
+  EXPECT_EQ(logged("start twice"), 2u);
+  EXPECT_EQ(logged("start cut"), 4u) << "three times more, and no further";
+  EXPECT_EQ(logged("start good"), 1u);
+  EXPECT_EQ(state.items[0].status, ItemStatus::done);
+  EXPECT_EQ(state.items[1].status, ItemStatus::cut);
 }
 
 TEST_F(CoordinatorTest, WhatCannotEndInTimeIsNotBegun) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -40,6 +41,9 @@ constexpr double kStopSeconds = 20;
 constexpr double kSilentUnderTools = 4;
 // The time limit of a session ends this long before the deadline: its estimate of the finalists may be short.
 constexpr double kMarginSeconds = 1;
+// Cut items are taken up again while there is time for one, and not for ever: a limit may be too short to get anywhere.
+constexpr double kLeastAgainSeconds = 10;
+constexpr int kMostTakenUp = 3;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) { return std::chrono::duration<double>(to - from).count(); }
 
@@ -65,7 +69,9 @@ class Coordinator {
 
   SweepEnd run() {
     begin();
-    while (!over()) {
+    for (;;) {
+      take_up_what_was_cut();
+      if (over()) break;
       tick();
       woken_ = false;
       loop_.run_until([this] { return woken_; }, kTickSeconds);
@@ -127,6 +133,19 @@ class Coordinator {
     if (unsaved_ && seconds_between(saved_, now) > std::max(kSaveSeconds, kSaveShare * save_s_)) save();
     if (seconds_between(status_written_, now) > kStatusSeconds) write_status();
     if (observer_.live) observer_.live(live_text());
+  }
+
+  // Estimates may have been too long: what is left of the time when all had their turn goes to searches that were cut.
+  void take_up_what_was_cut() {
+    if (ending_ || !options_.time_left_s || left_s() < kLeastAgainSeconds) return;
+    if (std::any_of(lanes_.begin(), lanes_.end(), [this](const auto& lane) { return lane->process || next_of(*lane).has_value(); })) return;
+    for (const std::size_t index : state_.order) {
+      ItemState& item = state_.items[index];
+      if (item.status != ItemStatus::cut || taken_up_[index] >= kMostTakenUp) continue;
+      ++taken_up_[index];
+      item.status = ItemStatus::pending;
+      changed();
+    }
   }
 
   bool over() const {
@@ -481,6 +500,7 @@ class Coordinator {
   double save_s_ = 0;  // that writing the state took
   Clock::time_point saved_{}, status_written_{};
   std::set<std::string> told_;
+  std::map<std::size_t, int> taken_up_;  // how often a cut item was
 };
 
 }  // namespace
