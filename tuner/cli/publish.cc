@@ -26,6 +26,7 @@ int run_publish(const Options& options) {
                 {"bytes", published.bytes}});
     return kDone;
   }
+  if (published.winners == 0) fmt::print(stderr, "note: the book has no winner yet; whoever asks {} gets the defaults\n", options.output);
   fmt::print("{}\n", options.output);
   fmt::print(stderr, "published: {} winners of {} kernels on {} devices, {} bytes; applications may open it read-only while it is replaced\n",
              published.winners, published.kernels, published.devices, published.bytes);
