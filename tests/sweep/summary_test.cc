@@ -7,11 +7,32 @@
 
 #include <gtest/gtest.h>
 
+#include "sweep/lost_results.h"
 #include "sweep/session_outcome.h"
 #include "sweep_samples.h"
 
 namespace tunebook {
 namespace {
+
+TEST(LostResults, AreThoseWhoseSessionTheBookDoesNotHave) {
+  FrozenPlan plan = test::sample_plan(4);
+  SweepState state = SweepState::begin(plan, test::all_of(plan), 1.8e9);
+  for (std::size_t i = 0; i < 3; ++i) {
+    state.items[i].status = i == 1 ? ItemStatus::cut : ItemStatus::done;
+    state.items[i].result = {{"session", "s" + std::to_string(i)}};
+  }
+  SessionHistory book;
+  for (const char* id : {"s0", "s1", "s2", "another"}) book.sessions.emplace_back().id = id;
+  EXPECT_EQ(note_lost_results(state, book), 0u);
+  EXPECT_EQ(state.items[1].status, ItemStatus::cut);
+  book.sessions.erase(book.sessions.begin(), book.sessions.begin() + 2);
+  EXPECT_EQ(note_lost_results(state, book), 2u);
+  EXPECT_EQ(state.items[0].status, ItemStatus::failed);
+  EXPECT_EQ(state.items[1].status, ItemStatus::failed);
+  EXPECT_EQ(state.items[2].status, ItemStatus::done);
+  EXPECT_EQ(state.items[3].status, ItemStatus::pending);
+  EXPECT_EQ(sweep_exit_code(state, SweepEnd::complete), 1);
+}
 
 // A session whose winner has three processes of about this time.
 nlohmann::ordered_json result(double before_us, double now_us) {

@@ -26,12 +26,14 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/spec_reader.h"
+#include "db/session_history.h"
 #include "db/store.h"
 #include "session/device_listing.h"
 #include "session/host_resources.h"
 #include "sweep/atomic_file.h"
 #include "sweep/coordinator.h"
 #include "sweep/kernel_catalog.h"
+#include "sweep/lost_results.h"
 #include "sweep/prepare.h"
 #include "sweep/status.h"
 
@@ -212,6 +214,15 @@ struct Summary {
 };
 
 // A summary that cannot be written makes a 0 a 1.
+// None, if what is there now is no book.
+SessionHistory sessions_of(const std::filesystem::path& book) {
+  try {
+    return read_session_history(book);
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
 Summary write_summary(const SweepState& state, SweepEnd end, const std::filesystem::path& book, const std::filesystem::path& file,
                       const SweepRunOptions& options) {
   Summary summary{summary_json(state, end, book.string(), utc_text(now_s())), sweep_exit_code(state, end), file.string()};
@@ -299,6 +310,9 @@ int run_plan(SweepPlan plan, const SweepRunOptions& options, const Invocation& i
   Summary written;
   sweep.conclude = [&](SweepEnd end) {
     line.clear();
+    if (const std::size_t lost = note_lost_results(*state, sessions_of(book)); lost > 0) {
+      fmt::print(stderr, "tunebook: the book {} does not have {} of this sweep's sessions: it was removed or replaced meanwhile\n", book.string(), lost);
+    }
     written = write_summary(*state, end, book, files.summary, options);
   };
   const SweepEnd end = run_sweep(*state, lanes_of(*state), sweep, observer);
