@@ -70,5 +70,16 @@ TEST_F(BookVerbsTest, ExportWritesAHeader) {
   EXPECT_NE(run(with({"--kernel", "vector_ad"})).err.find("vector_add"), std::string::npos);
 }
 
+TEST_F(BookVerbsTest, PublishSaysWhenThereIsNoWinner) {
+  const std::string empty = (folder() / "empty.db").string(), published = (folder() / "published.db").string();
+  run({"tune", "vector_add", "--templates", user_kernels(), "--shape", "4096", "--device", "cpu", "--time-limit", "0.001", "--book", empty});
+  const ProgramResult nothing = run({"publish", published, "--book", empty});
+  EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
+  EXPECT_NE(nothing.err.find("no winner yet"), std::string::npos) << nothing.err;
+  const ProgramResult one = run({"publish", published, "--book", book().string()});
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_EQ(one.err.find("no winner yet"), std::string::npos) << one.err;
+}
+
 }  // namespace
 }  // namespace tunebook::test
