@@ -63,6 +63,7 @@ CpuRunner::CpuRunner(int cores) : threads_(cores > 0 ? cores : available_cores()
     device_ = describe_cpu_device(compiler);
     device_.sm_count = threads_.count();
     toolchain_ = compiler.identity;
+    static_cast<void>(device_header_folder());  // without them nothing can be compiled for this device: better said before
     error_ = sanitizer_missing();
   } catch (const std::exception& problem) {
     error_ = problem.what();
