@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <system_error>
 #include <thread>
@@ -18,6 +19,14 @@ namespace {
 
 // SQLite itself waits this long for a lock before the transaction is given up and repeated.
 constexpr int kBusyTimeoutMs = 2000;
+
+// SQLite tries to read what it could not create, and then says that it is not there. Nothing if that is not the case.
+std::optional<std::string> uncreatable(const std::string& file) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::absolute(file, error).parent_path();
+  if (std::filesystem::exists(file, error) || !std::filesystem::exists(folder, error) || ::access(folder.c_str(), W_OK | X_OK) == 0) return std::nullopt;
+  return fmt::format("nothing may be created in {}", folder.string());
+}
 
 }  // namespace
 
@@ -90,10 +99,6 @@ void Database::fail(int code) const {
   const int system_error = handle_ != nullptr ? sqlite3_system_errno(handle_) : 0;
   const std::string detail =
       system_error != 0 ? fmt::format("{} ({})", reason, std::strerror(system_error)) : reason;
-  // SQLite tries to read what it could not create, and then says that it is not there.
-  const std::filesystem::path folder = std::filesystem::absolute(name_).parent_path();
-  std::error_code ignored;
-  const bool unwritable = !std::filesystem::exists(name_, ignored) && std::filesystem::exists(folder, ignored) && ::access(folder.c_str(), W_OK | X_OK) != 0;
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -107,7 +112,7 @@ void Database::fail(int code) const {
     case SQLITE_READONLY:
       throw InputError(fmt::format("book {}: cannot be opened or written: {}; check the path and the permissions of the "
                                    "file and its folder, or give another path{}",
-                                   name_, unwritable ? fmt::format("nothing may be created in {}", folder.string()) : detail,
+                                   name_, uncreatable(name_).value_or(detail),
                                    name_.find(".copying-") != std::string::npos ? "" : " with --book"));
     case SQLITE_FULL:
       throw EnvironmentError(fmt::format("book {}: the disk is full; everything recorded before is kept. Free some space "

@@ -213,7 +213,6 @@ struct Summary {
   std::string file;  // "": it could not be written
 };
 
-// A summary that cannot be written makes a 0 a 1.
 // None, if what is there now is no book.
 SessionHistory sessions_of(const std::filesystem::path& book) {
   try {
@@ -223,6 +222,7 @@ SessionHistory sessions_of(const std::filesystem::path& book) {
   }
 }
 
+// A summary that cannot be written makes a 0 a 1.
 Summary write_summary(const SweepState& state, SweepEnd end, const std::filesystem::path& book, const std::filesystem::path& file,
                       const SweepRunOptions& options) {
   Summary summary{summary_json(state, end, book.string(), utc_text(now_s())), sweep_exit_code(state, end), file.string()};

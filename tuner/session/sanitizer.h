@@ -49,8 +49,9 @@ struct SanitizerRun {
 // small problems as on large ones.
 std::vector<std::int64_t> problems_for_sanitizer(const SetupRequest& setup, const std::vector<std::int64_t>& applicable);
 
-// Verifies the candidates under each tool, in processes of their own. Of the setup's problems those are set up that some candidate runs on. All share one as long as nothing is found in it; then each
-// has its own, so that a finding is of one candidate. Verdicts in the order of the candidates; fewer when `stop` said so.
+// Verifies the candidates under each tool, in processes of their own. All share one as long as nothing is found in it; then each
+// has its own, so that a finding is of one candidate. Of the setup's problems those are set up that one of its candidates runs on.
+// Verdicts in the order of the candidates; fewer when `stop` said so.
 std::vector<SanitizerVerdict> sanitize(EventLoop& loop, const SanitizerChoice& sanitizer, const SanitizerRun& run,
                                        const std::vector<SanitizerCandidate>& candidates);
 

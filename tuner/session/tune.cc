@@ -156,13 +156,11 @@ class TuneSession {
     if (!standing_ && seeds.standing_winner && declared(space_, *seeds.standing_winner)) standing_ = seeds.standing_winner;
     if (standing_) contenders_.set_standing(*standing_);
     // `default` first: it serves everything, and a session that is cut early has it, and not the slowest rung of the ladder.
-    const auto propose_presets = [&](bool default_one) {
+    for (const bool first : {true, false}) {
       for (const auto& [name, configuration] : subject_.presets) {
-        if ((name == "default") == default_one) propose(configuration, "preset:" + name, false);
+        if ((name == "default") == first && (first || !options_.retime)) propose(configuration, "preset:" + name, false);
       }
-    };
-    propose_presets(true);
-    if (!options_.retime) propose_presets(false);
+    }
     if (seeds.standing_winner && declared(space_, *seeds.standing_winner)) propose(*seeds.standing_winner, "standing_winner", false);
     if (standing_ && standing_ != seeds.standing_winner && !tried_here(*standing_)) {
       submit(kChangedStandingOrder, *standing_, "standing_winner", false);
