@@ -7,6 +7,7 @@
 //   pipelined    asynchronous copies, several tiles in flight, warp tiles, k split in the block   pipelined.cuh (operand.cuh, thread_tile.cuh)
 //                and over blocks (split_k.cuh), copies with aligned rows first (pad_copy.cuh);
 //                f16 and bf16 with math = tensor: on tensor cores                                 tensor_core.cuh
+//   warpgroups   f16 and bf16 with math = tensor on sm_90a: products by warpgroups              warpgroups.cuh
 //   few_rows, few_columns   C of at most 16 rows or columns: a large matrix is read once          thin.cuh
 //
 // Blocks and grids are one-dimensional: no dimension of C meets the limit of 65535 blocks along y.
@@ -16,3 +17,4 @@
 #include "pipelined.cuh"
 #include "thin.cuh"
 #include "tiled.cuh"
+#include "warpgroups.cuh"

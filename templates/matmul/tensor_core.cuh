@@ -11,6 +11,7 @@
 #include "element.cuh"
 #include "mma.cuh"
 #include "pack.cuh"
+#include "tensor_core_rows.cuh"
 
 // A block's tile of A or B: OUTER rows of A (columns of B) by DEPTH steps in k, kept in shared memory as it lies in global memory: steps
 // in k are neighbours (DEPTH_CONTIGUOUS) or the rows of A (columns of B) are.
@@ -115,46 +116,6 @@ class operand_tile {
     }
   }
 };
-
-// Two f32 rounded to T, the first in the lower half.
-template <typename T>
-__device__ __forceinline__ unsigned narrow_pair(float first, float second) {
-  pack<T, 2> pair;
-  narrow(first, pair.element[0]);
-  narrow(second, pair.element[1]);
-  unsigned bits;
-  memcpy(&bits, &pair, sizeof(bits));
-  return bits;
-}
-
-// value[i] of lane j of four neighbouring lanes becomes value[j] of lane i.
-__device__ __forceinline__ void transpose_in_quad(unsigned (&value)[4]) {
-#pragma unroll
-  for (int distance = 1; distance <= 2; distance *= 2) {
-    const bool upper = threadIdx.x & distance;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (i & distance) continue;
-      const unsigned received = __shfl_xor_sync(0xffffffffu, upper ? value[i] : value[i + distance], distance);
-      if (upper) {
-        value[i] = received;
-      } else {
-        value[i + distance] = received;
-      }
-    }
-  }
-}
-
-// The first of eight elements that lie inside the row (`left` of them or all), VEC at a time.
-template <int VEC, typename T>
-__device__ __forceinline__ void write_row(T* to, const pack<T, 8>& eight, int left) {
-#pragma unroll
-  for (int v = 0; v < 8; v += VEC) {
-    pack<T, VEC> part;
-    memcpy(&part, &eight.element[v], sizeof(part));
-    if (v < left) store_pack(to + v, part);
-  }
-}
 
 // One block's tile of C; the rows of A and B, as stored, begin and end at multiples of VEC elements. See tensor_core_matmul.
 template <typename T, int BM, int BN, int BK, int WM, int WN, int STAGES, int GROUP, int VEC, int A_TRANSPOSED, int B_TRANSPOSED>
@@ -278,46 +239,9 @@ __device__ __forceinline__ void tensor_core_tile(unsigned char* shared, T* c, co
     }
   }
 
-  // Rows of C may begin anywhere, even where those of A and B were copied to aligned ones.
-  const bool rows_in_packs = (ldc | n) % VEC == 0 && reinterpret_cast<unsigned long long>(c) % (VEC * sizeof(T)) == 0;
-  const int lane_row = threadIdx.x % 32 / 4;
-  const int quad_lane = threadIdx.x % 4;
-  T* const c_tile = c + row0 * ldc + column0;
-  const T* const c_in_tile = c_in + row0 * ldc + column0;
+  const tensor_core_rows<T, VEC> rows(c + row0 * ldc + column0, c_in + row0 * ldc + column0, n, ldc, rows_left, columns_left, alpha, beta);
 #pragma unroll
-  for (int i = 0; i < kBlocksM; ++i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int row = warp_row + i * 16 + half * 8 + lane_row;
-      T* const c_row = c_tile + row * ldc;
-      const T* const c_in_row = c_in_tile + row * ldc;
-#pragma unroll
-      for (int j0 = 0; j0 < 2 * kBlocksN; j0 += 4) {
-        // Four lanes hold four times eight neighbouring columns, two each; afterwards each holds eight.
-        unsigned value[4];
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          float first = alpha * sum[i][j0 + j][half * 2];
-          float second = alpha * sum[i][j0 + j][half * 2 + 1];
-          if (beta != 0) {
-            const int column = warp_column + (j0 + j) * 8 + quad_lane * 2;
-            if (row < rows_left && column < columns_left) first += beta * widen(c_in_row[column]);
-            if (row < rows_left && column + 1 < columns_left) second += beta * widen(c_in_row[column + 1]);
-          }
-          value[j] = narrow_pair<T>(first, second);
-        }
-        transpose_in_quad(value);
-        const int column = warp_column + j0 * 8 + quad_lane * 8;
-        pack<T, 8> eight;
-        memcpy(&eight, value, sizeof(eight));
-        if (rows_in_packs) {
-          write_row<VEC>(c_row + column, eight, row < rows_left ? columns_left - column : 0);
-        } else {
-          write_row<1>(c_row + column, eight, row < rows_left ? columns_left - column : 0);
-        }
-      }
-    }
-  }
+  for (int i = 0; i < kBlocksM; ++i) rows.write(sum[i], warp_row + i * 16, warp_column);
 }
 
 // A is m x k, B is k x n, C is m x n, row-major; A_TRANSPOSED: A is stored as k x m; B_TRANSPOSED: B is stored as n x k. lda, ldb and ldc are
