@@ -173,7 +173,8 @@ TEST_F(Baseline, ScansAreRight) {
 
 TEST_F(Baseline, ConvolutionsAreRight) {
   // n c h w, k r s, pad; flipped or not.
-  const auto conv = [&](std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, std::int64_t k, std::int64_t r, std::int64_t pad, bool flip) {
+  const auto conv = [&](std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w, std::int64_t k, std::int64_t r, std::int64_t pad, bool flip,
+                        const std::vector<std::string>& only = {}) {
     const std::int64_t oh = h + 2 * pad - r + 1, ow = w + 2 * pad - r + 1;
     const std::string body = fmt::format(
         "  const int c = {}, h = {}, w = {}, k = {}, r = {}, pad = {}, oh = {}, ow = {};\n"
@@ -189,11 +190,17 @@ TEST_F(Baseline, ConvolutionsAreRight) {
                 results,
                 {"conv2d", {0, 1, 2}, {{"n", std::to_string(n)}, {"c", std::to_string(c)}, {"h", std::to_string(h)}, {"w", std::to_string(w)},
                                        {"k", std::to_string(k)}, {"r", std::to_string(r)}, {"s", std::to_string(r)}, {"pad_h", std::to_string(pad)},
-                                       {"pad_w", std::to_string(pad)}, {"flip", flip ? "1" : "0"}, {"math", "ieee"}}});
+                                       {"pad_w", std::to_string(pad)}, {"flip", flip ? "1" : "0"}, {"math", "ieee"}}, only});
   };
   if (!expect_ok(conv(1, 1, 100, 70, 1, 5, 0, false), "cuDNN ")) GTEST_SKIP() << "no cuDNN";
   expect_ok(conv(1, 1, 100, 70, 1, 5, 0, true), "cuDNN ");
   expect_ok(conv(2, 8, 14, 14, 16, 3, 1, false), "cuDNN ");
+  // An algorithm that is named is taken, and no other is looked at; where none of the named ones is there, all are.
+  const InterleaveReply named = conv(2, 8, 14, 14, 16, 3, 1, false, {"IMPLICIT_GEMM"});
+  expect_ok(named, "cuDNN ");
+  EXPECT_EQ(named.baseline->message, "IMPLICIT_GEMM");
+  EXPECT_EQ(named.baseline->fast, std::vector<std::string>{"IMPLICIT_GEMM"});
+  expect_ok(conv(2, 8, 14, 14, 16, 3, 1, false, {"NO_SUCH"}), "cuDNN ");
 }
 
 TEST_F(Baseline, ACopyNeedsNoModule) {

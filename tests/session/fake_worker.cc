@@ -19,6 +19,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "worker/channel.h"
@@ -179,12 +181,18 @@ class FakeCompiler : public CompilerBackend {
 // What a launch is told to do; a baseline by the name of its operation.
 const std::string& symbol(const ProblemLaunch& launch) { return launch.baseline ? launch.baseline->operation : launch.launches.front().symbol; }
 
-// A baseline takes 2.0; "baseline STATE" ends so, "first FILE baseline STATE" only where FILE is not there yet.
-BaselineReport report_baseline(const std::string& how) {
+// A baseline takes 2.0; "baseline STATE" ends so, "first FILE baseline STATE" only where FILE is not there yet; "choosing" says which
+// algorithms it was asked for.
+BaselineReport report_baseline(const std::string& how, const std::vector<std::string>& only) {
   BaselineReport report{BaselineState::ok, "fake library 1.2", "its algorithm"};
+  if (how == "choosing") {
+    report.message = only.empty() ? "all" : fmt::format("{}", fmt::join(only, " or "));
+    report.fast = {"this", "that"};
+    return report;
+  }
   if (how.starts_with("first ")) {
     const std::size_t space = how.find(' ', 6);
-    return existed(how.substr(6, space - 6)) ? report : report_baseline(how.substr(space + 1));
+    return existed(how.substr(6, space - 6)) ? report : report_baseline(how.substr(space + 1), only);
   }
   if (!how.starts_with("baseline ")) return report;
   report.state = parse_baseline_state(how.substr(9)).value();
@@ -232,7 +240,7 @@ class FakeRunner : public RunnerBackend {
       stage("time");
       if (launch.baseline) {
         if (symbol(launch).find("baseline ") == std::string::npos) misbehave(symbol(launch));
-        reply.baseline = report_baseline(symbol(launch));
+        reply.baseline = report_baseline(symbol(launch), launch.baseline->only);
         reply.timings.emplace_back();
         if (reply.baseline->state == BaselineState::ok) reply.timings.back().samples_us = {2.0, 2.0, 2.0};
         continue;

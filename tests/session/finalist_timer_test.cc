@@ -101,6 +101,14 @@ TEST_F(FinalistTimerTest, ABaselineThatKillsItsProcessIsFoundOutAndTheOthersAreT
   EXPECT_NE(times.baseline->message.find("signal 11"), std::string::npos) << times.baseline->message;
 }
 
+TEST_F(FinalistTimerTest, AlgorithmsThatOneProcessFoundFastAreEnoughForTheOthers) {
+  const FinalistTimes times = run_with_baseline("choosing");
+  ASSERT_TRUE(times.baseline);
+  EXPECT_EQ(times.baseline->state, BaselineState::ok);
+  EXPECT_EQ(times.baseline->message, "this or that") << "of the last process";
+  EXPECT_EQ(times.baseline->process_medians_us.size(), 3u);
+}
+
 TEST_F(FinalistTimerTest, ACandidateThatKillsItsProcessIsNotBlamedOnTheBaseline) {
   const FinalistTimes times = run_with_baseline("gemm", "segv");
   expect_complete(times, 1);

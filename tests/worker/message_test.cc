@@ -151,7 +151,7 @@ TEST(Message, InterleaveRoundTrip) {
 
 TEST(Message, BaselineRoundTrip) {
   InterleaveRequest request{5, {{0, {sample_launch()}}, {0, {}}}, 20, 2.5, CacheMode::warm};
-  request.candidates[1].baseline = BaselineLaunch{"gemm", {0, 2, 1}, {{"m", "7"}, {"math", "ieee"}}};
+  request.candidates[1].baseline = BaselineLaunch{"gemm", {0, 2, 1}, {{"m", "7"}, {"math", "ieee"}}, {"a way", "another"}};
   const InterleaveRequest got = request_round_trip(request);
   EXPECT_FALSE(got.candidates.at(0).baseline);
   ASSERT_TRUE(got.candidates.at(1).baseline);
@@ -160,7 +160,7 @@ TEST(Message, BaselineRoundTrip) {
   EXPECT_EQ(got.candidates[1].baseline->parameters, request.candidates[1].baseline->parameters);
 
   InterleaveReply reply;
-  reply.baseline = BaselineReport{BaselineState::wrong_result, "cuBLAS 13.0", "c[0] is 1, expected 2"};
+  reply.baseline = BaselineReport{BaselineState::wrong_result, "cuBLAS 13.0", "c[0] is 1, expected 2", {"a way"}};
   const InterleaveReply answer = reply_round_trip(reply);
   ASSERT_TRUE(answer.baseline);
   EXPECT_EQ(answer.baseline->state, BaselineState::wrong_result);

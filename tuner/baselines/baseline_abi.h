@@ -13,7 +13,7 @@
 extern "C" {
 
 // Raised with every change of what follows.
-#define TUNEBOOK_BASELINE_ABI 1
+#define TUNEBOOK_BASELINE_ABI 2
 
 struct TunebookBaselineBuffer {
   void* pointer;      // in device memory, aligned to 256 bytes at least
@@ -31,6 +31,8 @@ struct TunebookBaselineRequest {
   int buffer_count;
   const TunebookBaselineParameter* parameters;
   int parameter_count;
+  const char* const* only;      // names of algorithms that are enough, if one of them is there; null: all are wanted
+  int only_count;
   std::size_t workspace_bytes;  // device memory that it may take at most
   cudaStream_t stream;
 };

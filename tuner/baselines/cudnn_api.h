@@ -56,6 +56,7 @@ using SetConvolution = Status(ConvolutionDescriptor, int pad_h, int pad_w, int u
 using SetMath = Status(ConvolutionDescriptor, MathType);
 using FindForward = Status(Handle, TensorDescriptor, const void* x, FilterDescriptor, const void* w, ConvolutionDescriptor, TensorDescriptor,
                            void* y, int requested, int* returned, Performance*, void* workspace, std::size_t workspace_bytes);
+using GetForwardWorkspace = Status(Handle, TensorDescriptor, FilterDescriptor, ConvolutionDescriptor, TensorDescriptor, Algorithm, std::size_t* bytes);
 using Forward = Status(Handle, const void* alpha, TensorDescriptor, const void* x, FilterDescriptor, const void* w, ConvolutionDescriptor,
                        Algorithm, void* workspace, std::size_t workspace_bytes, const void* beta, TensorDescriptor, void* y);
 

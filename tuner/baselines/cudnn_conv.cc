@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,7 @@ class Cudnn {
     library_.resolve("cudnnSetConvolution2dDescriptor", set_convolution);
     library_.resolve("cudnnSetConvolutionMathType", set_math);
     library_.resolve("cudnnFindConvolutionForwardAlgorithmEx", find_forward);
+    library_.resolve("cudnnGetConvolutionForwardWorkspaceSize", get_forward_workspace);
     library_.resolve("cudnnConvolutionForward", forward);
   }
 
@@ -84,6 +86,7 @@ class Cudnn {
   cudnn::SetConvolution* set_convolution = nullptr;
   cudnn::SetMath* set_math = nullptr;
   cudnn::FindForward* find_forward = nullptr;
+  cudnn::GetForwardWorkspace* get_forward_workspace = nullptr;
   cudnn::Forward* forward = nullptr;
 };
 
@@ -108,7 +111,7 @@ class Convolution : public Operation {
     dnn.check(dnn.create(handle_.created()), "cudnnCreate");
     dnn.check(dnn.set_stream(handle_.get(), request.stream()), "cudnnSetStream");
     describe(request);
-    find(request);
+    if (!take_known(request)) find(request);
   }
 
   std::string name() const override { return "cuDNN " + library().version(); }
@@ -167,6 +170,28 @@ class Convolution : public Operation {
               "cudnnSetConvolution2dDescriptor");
     // ieee: fused multiply-adds alone. Otherwise cuDNN may round f32 to tf32.
     dnn.check(dnn.set_math(convolution_.get(), tensor_mode_ ? cudnn::kTensorOpMath : cudnn::kFmaMath), "cudnnSetConvolutionMathType");
+  }
+
+  // cuDNN's search runs every algorithm, also those that take a hundred times as long. Whether one of those that are enough is there.
+  bool take_known(const Request& request) {
+    const Cudnn& dnn = library();
+    std::size_t needed = 0;
+    for (const std::string& name : request.only()) {
+      const auto* const found = std::find(std::begin(cudnn::kAlgorithmNames), std::end(cudnn::kAlgorithmNames), name);
+      if (found == std::end(cudnn::kAlgorithmNames)) continue;
+      cudnn::Performance way{};
+      way.algorithm = static_cast<cudnn::Algorithm>(found - std::begin(cudnn::kAlgorithmNames));
+      for (const cudnn::MathType math : tensor_mode_ ? std::vector{cudnn::kTensorOpMath, cudnn::kFmaMath} : std::vector{cudnn::kFmaMath}) {
+        way.math = math;
+        dnn.check(dnn.set_math(convolution_.get(), math), "cudnnSetConvolutionMathType");
+        if (dnn.get_forward_workspace(handle_.get(), input_.get(), filter_.get(), convolution_.get(), output_.get(), way.algorithm,
+                                      &way.workspace_bytes) != cudnn::kSuccess || way.workspace_bytes > request.workspace_bytes()) continue;
+        ways_.push_back(way);
+        needed = std::max(needed, way.workspace_bytes);
+      }
+    }
+    if (!ways_.empty()) workspace_ = Workspace(needed);
+    return !ways_.empty();
   }
 
   void find(const Request& request) {

@@ -44,6 +44,8 @@ class Request {
   void* pointer(std::size_t buffer) const { return request_.buffers[buffer].pointer; }
   // A kernel that holds less than the parameters say was declared wrongly: throws, naming the buffer's place.
   void require_elements(std::size_t buffer, std::int64_t least) const;
+  // Algorithms that are enough, if one of them is there; empty: all are wanted.
+  std::vector<std::string> only() const { return {request_.only, request_.only + request_.only_count}; }
   std::size_t workspace_bytes() const { return request_.workspace_bytes; }
   cudaStream_t stream() const { return request_.stream; }
 

@@ -65,6 +65,8 @@ struct BaselineLaunch {
   // that is none of them is not its.
   std::vector<std::int64_t> arguments;
   std::vector<std::pair<std::string, std::string>> parameters;  // all of the operation's: "128", "0.5", "ieee"; flags are "0" or "1"
+  // Algorithms that another process found fast (BaselineReport::fast): only these are tried, if one of them works. Empty: all.
+  std::vector<std::string> only = {};
 };
 
 // Nothing if the kernel has no baseline for this problem. Throws InputError, which begins with the place ("/baseline/parameters/m: "),

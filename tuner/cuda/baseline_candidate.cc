@@ -25,6 +25,9 @@ constexpr std::size_t kMostWorkspace = std::size_t{2} << 30;
 constexpr double kNear = 1.5;
 constexpr std::size_t kMostNear = 6;
 constexpr std::int64_t kSamples = 7;
+// What other processes need not look beyond: the fastest that is right, and those that may be as fast.
+constexpr double kAsFast = 1.15;
+constexpr std::size_t kMostFast = 3;
 
 const BaselineModule& module() {
   static const BaselineModule opened;  // tried again by the next call if it throws
@@ -43,8 +46,21 @@ BaselineCandidate::BaselineCandidate(const BaselineLaunch& launch, ProblemBuffer
                                      cudaStream_t stream, const std::function<void()>& stage)
     : buffers_(buffers), stream_(stream) {
   stage();
+  prepare(launch, sampler, cache, stage);
+  if (ok() || launch.only.empty()) return;
+  BaselineLaunch all = launch;  // what was fast and right elsewhere is not here
+  all.only.clear();
+  report_ = {};
+  ways_.clear();
+  arguments_.clear();
+  prepared_.reset();
+  prepare(all, sampler, cache, stage);
+}
+
+void BaselineCandidate::prepare(const BaselineLaunch& launch, Sampler& sampler, CacheMode cache, const std::function<void()>& stage) {
   try {
     find_ways(launch);
+    keep_only(launch.only);
     drop_failing(stage);
     if (ways_.empty()) return;
     rank(sampler, cache, stage);
@@ -125,13 +141,22 @@ void BaselineCandidate::add_library(const BaselineLaunch& launch) {
   }
   std::vector<TunebookBaselineParameter> parameters;
   for (const auto& [name, value] : launch.parameters) parameters.push_back({name.c_str(), value.c_str()});
+  std::vector<const char*> only;
+  for (const std::string& name : launch.only) only.push_back(name.c_str());
   const TunebookBaselineRequest request = {launch.operation.c_str(), buffers.data(), static_cast<int>(buffers.size()), parameters.data(),
-                                           static_cast<int>(parameters.size()), workspace_bytes(), stream_};
+                                           static_cast<int>(parameters.size()), only.empty() ? nullptr : only.data(), static_cast<int>(only.size()),
+                                           workspace_bytes(), stream_};
   prepared_ = std::make_unique<BaselineModule::Prepared>(module(), request);
   report_.name = prepared_->name();
   for (int i = 0; i < prepared_->algorithms(); ++i) {
     ways_.push_back({prepared_->algorithm_name(i), [this, i](std::int64_t set) { prepared_->enqueue(i, pointers(set)); }});
   }
+}
+
+// Unless that leaves none.
+void BaselineCandidate::keep_only(const std::vector<std::string>& names) {
+  const auto wanted = [&](const Way& way) { return std::ranges::find(names, way.name) != names.end(); };
+  if (std::ranges::any_of(ways_, wanted)) std::erase_if(ways_, [&](const Way& way) { return !wanted(way); });
 }
 
 // Once as it is and once captured: what cannot be captured could not be timed as the kernels are.
@@ -193,6 +218,9 @@ void BaselineCandidate::choose(bool verified, const std::function<void()>& stage
     if (verdict.outcome == Outcome::ok) {
       chosen_ = &way;
       report_.message = way.name + (wrong.empty() ? "" : fmt::format(" ({})", wrong));
+      for (const Way* other = &way; other != ways_.data() + ways_.size() && report_.fast.size() < kMostFast; ++other) {
+        if (other->us <= way.us * kAsFast) report_.fast.push_back(other->name);
+      }
       return;
     }
     buffers_.repair();

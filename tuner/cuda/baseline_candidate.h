@@ -16,8 +16,8 @@
 
 namespace tunebook {
 
-// A kernel's baseline on one problem: of the algorithms that there are for it, the fastest by the method by which the kernels are timed
-// and whose result is right (a copy's is not looked at).
+// A kernel's baseline on one problem: of the algorithms that there are for it (or of those that are enough), the fastest by the method by
+// which the kernels are timed and whose result is right (a copy's is not looked at).
 class BaselineCandidate {
  public:
   // Never throws for a fault of the baseline, which report() tells then; CudaError for one after which the device cannot be used any
@@ -38,11 +38,13 @@ class BaselineCandidate {
     double us = 0;
   };
 
+  void prepare(const BaselineLaunch& launch, Sampler& sampler, CacheMode cache, const std::function<void()>& stage);
   void find_ways(const BaselineLaunch& launch);
   void add_copies(const BaselineLaunch& launch);
   void add_library(const BaselineLaunch& launch);
   void drop_failing(const std::function<void()>& stage);
   std::string failure_of(const Way& way) const;  // "": it works
+  void keep_only(const std::vector<std::string>& names);
   void rank(Sampler& sampler, CacheMode cache, const std::function<void()>& stage);
   void choose(bool verified, const std::function<void()>& stage);
   std::vector<void*> pointers(std::int64_t set) const;

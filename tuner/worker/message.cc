@@ -175,11 +175,12 @@ ProblemSetup decode_problem(const ObjectReader& reader) {
 }
 
 json encode_baseline(const BaselineLaunch& baseline) {
-  return {{"operation", baseline.operation}, {"arguments", baseline.arguments}, {"parameters", encode_pairs(baseline.parameters)}};
+  return {{"operation", baseline.operation}, {"arguments", baseline.arguments}, {"parameters", encode_pairs(baseline.parameters)},
+          {"only", baseline.only}};
 }
 
 BaselineLaunch decode_baseline(const ObjectReader& reader) {
-  return {reader.text("operation"), reader.counts("arguments"), reader.text_pairs("parameters")};
+  return {reader.text("operation"), reader.counts("arguments"), reader.text_pairs("parameters"), reader.texts("only")};
 }
 
 json encode_problem_launch(const ProblemLaunch& launch) {
@@ -468,7 +469,8 @@ json encode_message(const InterleaveReply& reply) {
   if (reply.baseline) {
     result["baseline"] = {{"state", std::string(baseline_state_name(reply.baseline->state))},
                           {"name", reply.baseline->name},
-                          {"message", reply.baseline->message}};
+                          {"message", reply.baseline->message},
+                          {"fast", reply.baseline->fast}};
   }
   return result;
 }
@@ -476,7 +478,7 @@ json encode_message(const InterleaveReply& reply) {
 BaselineReport decode_baseline_report(const ObjectReader& reader) {
   const std::optional<BaselineState> state = parse_baseline_state(reader.text("state"));
   if (!state) reader.fail("state", "is not a state of a baseline");
-  return {*state, reader.text("name"), reader.text("message")};
+  return {*state, reader.text("name"), reader.text("message"), reader.texts("fast")};
 }
 
 InterleaveReply decode_interleave_reply(const ObjectReader& reader) {

@@ -168,6 +168,7 @@ struct BaselineReport {
   BaselineState state = BaselineState::ok;
   std::string name;                    // "cuBLAS 13.0.2"; "" if it is not known
   std::string message;                 // which of the library's algorithms; else what went wrong, and what to do
+  std::vector<std::string> fast = {};  // names of algorithms, the one that was taken first, then others that may be as fast
 };
 
 // Times several candidates interleaved (one sample of each in turn, order rotating): finalists, and at most one baseline, which must be
