@@ -38,7 +38,7 @@ TEST_F(MatmulCpu, TuneFindsNoWrongConfiguration) {
 TEST_F(MatmulCpu, EveryPresetIsRightOnARaggedShape) {
   const KernelTemplate matmul = load_template(kTemplates + "/matmul");
   for (const auto& [name, preset] : matmul.spec.presets) {
-    if (name.starts_with("tensor_core")) continue;  // there are none
+    if (name.starts_with("tensor_core") || name == "warpgroups") continue;  // there are none
     const bool wide = std::get<std::int64_t>(preset.at("VEC")) > 1;
     const bool few_rows = std::get<std::string>(preset.at("PATH")) == "few_rows";
     expect_ok(name, few_rows ? "1,52,28" : wide ? "37,52,28" : "37,53,29");
