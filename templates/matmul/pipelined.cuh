@@ -41,6 +41,7 @@ struct pipelined {
   static constexpr int kThreads = tile_t::kThreads * SLICES;
   static constexpr int kSizeA = BK * kPitchA;
   static constexpr int kSizeB = BK * kPitchB;
+  static constexpr int kStage = kSizeA + kSizeB;  // a tile of A, then one of B
   static constexpr int kDepths = BK / SLICES;  // of a tile, that one slice multiplies
   static_assert(BK % SLICES == 0 && kDepths % UNROLL == 0, "UNROLL divides what a slice multiplies of a tile");
   static_assert(STAGES >= 2, "one tile is multiplied while others arrive");
@@ -51,55 +52,60 @@ struct pipelined {
 
   // Adds `steps` steps, BK deep each, to the thread's sums; of step number `ragged` only `tail` depths exist. Shared memory is free before
   // and after. Counted in 32 bits: k is below 2^35, since more would not fit any memory.
-  static __device__ __forceinline__ void multiply(tile_t& mine, int slice, loader_a& from_a, loader_b& from_b, Sum* a_tiles, Sum* b_tiles,
-                                                  unsigned steps, unsigned ragged, int tail) {
-    auto depth_left = [&](unsigned step) { return step == ragged ? tail : BK; };
-#pragma unroll
-    for (unsigned s = 0; s < STAGES - 1; ++s) {
-      if (s < steps) {
-        from_a.start(a_tiles + s * kSizeA, depth_left(s));
-        from_b.start(b_tiles + s * kSizeB, depth_left(s));
-        from_a.finish(a_tiles + s * kSizeA);
-        from_b.finish(b_tiles + s * kSizeB);
+  static __device__ __forceinline__ void multiply(tile_t& mine, int slice, loader_a& from_a, loader_b& from_b, Sum* shared, unsigned steps,
+                                                  unsigned ragged, int tail) {
+    const shared_pointer<Sum> stages(shared);
+    const unsigned whole = min(steps, ragged);  // the ragged step is the last of all
+    auto start = [&](unsigned step, shared_pointer<Sum> fill) {
+      if (step < whole) {
+        from_a.template start<true>(fill, BK);
+        from_b.template start<true>(fill + kSizeA, BK);
+      } else if (step < steps) {
+        from_a.template start<false>(fill, tail);
+        from_b.template start<false>(fill + kSizeA, tail);
       }
       commit_copies();
+    };
+    auto finish = [&](unsigned step, shared_pointer<Sum> fill) {
+      if (step < steps) {
+        from_a.finish(fill);
+        from_b.finish(fill + kSizeA);
+      }
+    };
+#pragma unroll
+    for (int s = 0; s < STAGES - 1; ++s) {
+      start(s, stages + s * kStage);
+      finish(s, stages + s * kStage);
     }
     wait_for_copies<STAGES - 2>();
     __syncthreads();
 
     const int first = slice * kDepths;
-    const Sum* a_read = a_tiles + first * kPitchA;
-    const Sum* b_read = b_tiles + first * kPitchB;
+    const int a_first = first * kPitchA + mine.row(0);
+    const int b_first = kSizeA + first * kPitchB + mine.column(0);
+    int stage = 0;                     // where the tile is that is multiplied
+    int filled = (STAGES - 1) * kStage;  // where the tile goes that is brought next
+    shared_pointer<Sum> a_read = stages + a_first;
+    shared_pointer<Sum> b_read = stages + b_first;
     typename tile_t::fragment fragment[FRAGMENTS];
     if constexpr (FRAGMENTS == 2) {
       if (steps > 0) mine.read(fragment[0], a_read, b_read);
     }
 
-    int stage = 0;
-    int filled = STAGES - 1;  // where the tile goes that is brought next
 #pragma unroll 1
-    for (unsigned step = 0; step < steps; ++step) {
-      const bool more = step + (STAGES - 1) < steps;
-      Sum* const a_fill = a_tiles + filled * kSizeA;
-      Sum* const b_fill = b_tiles + filled * kSizeB;
-      if (more) {
-        from_a.start(a_fill, depth_left(step + (STAGES - 1)));
-        from_b.start(b_fill, depth_left(step + (STAGES - 1)));
-      }
-      commit_copies();
+    for (unsigned next = STAGES - 1; next < steps + (STAGES - 1); ++next) {
+      const shared_pointer<Sum> fill = stages + filled;
+      start(next, fill);
 
       // All that the tile's last multiply-adds need is in registers, or they are done: the tile may be overwritten.
       auto turn = [&] {
-        if (more) {
-          from_a.finish(a_fill);
-          from_b.finish(b_fill);
-        }
+        finish(next, fill);
         wait_for_copies<STAGES - 2>();
         __syncthreads();
         filled = stage;
-        stage = stage + 1 == STAGES ? 0 : stage + 1;
-        a_read = a_tiles + stage * kSizeA + first * kPitchA;
-        b_read = b_tiles + stage * kSizeB + first * kPitchB;
+        stage = stage == (STAGES - 1) * kStage ? 0 : stage + kStage;
+        a_read = stages + a_first + stage;
+        b_read = stages + b_first + stage;
       };
 
 #pragma unroll 1
@@ -117,14 +123,14 @@ struct pipelined {
               mine.read(fragment[0], a_read + UNROLL * kPitchA, b_read + UNROLL * kPitchB);
             } else {
               turn();
-              if (step + 1 < steps) mine.read(fragment[0], a_read, b_read);
+              if (next - (STAGES - 1) + 1 < steps) mine.read(fragment[0], a_read, b_read);
             }
             mine.template multiply_add<FMA_ORDER>(fragment[u % 2]);
           }
         }
         if (UNROLL < kDepths && (FRAGMENTS == 1 || depth0 + UNROLL < kDepths)) {
-          a_read += UNROLL * kPitchA;
-          b_read += UNROLL * kPitchB;
+          a_read = a_read + UNROLL * kPitchA;
+          b_read = b_read + UNROLL * kPitchB;
         }
       }
       if constexpr (FRAGMENTS == 1) turn();
@@ -161,8 +167,7 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
     using tile_t = typename path::tile_t;
     using Sum = typename path::Sum;
     constexpr int kWrite = PAD_COPY ? 1 : VEC;
-    Sum* const a_tiles = shared_memory<Sum>();
-    Sum* const b_tiles = a_tiles + STAGES * path::kSizeA;
+    Sum* const shared = shared_memory<Sum>();
 
     const long long tiles_m = (m + BM - 1) / BM;
     const long long tiles_n = (n + BN - 1) / BN;
@@ -185,10 +190,10 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
       {
         typename path::loader_a from_a(a, a_stride, row0, m - row0, work.begin * BK);
         typename path::loader_b from_b(b, b_stride, column0, n - column0, work.begin * BK);
-        path::multiply(mine, slice, from_a, from_b, a_tiles, b_tiles, static_cast<unsigned>(work.end - work.begin),
+        path::multiply(mine, slice, from_a, from_b, shared, static_cast<unsigned>(work.end - work.begin),
                        static_cast<unsigned>(steps - 1 - work.begin), static_cast<int>(k - (steps - 1) * BK));
       }
-      if constexpr (SLICES > 1) path::sum_slices(mine, slice, thread, a_tiles);
+      if constexpr (SLICES > 1) path::sum_slices(mine, slice, thread, shared);
 
       auto write = [&] {
         mine.template write<kWrite, EPILOGUE>(c + row0 * n + column0, c_in + row0 * n + column0, n, static_cast<int>(m - row0 < BM ? m - row0 : BM),
@@ -197,7 +202,7 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
       if (SPLIT == 1 || (SPLIT == 0 && work.begin == 0 && work.end == steps)) {
         if (slice == 0) write();
       } else if constexpr (SUMS == kByCluster) {
-        Sum* const part = shared_memory<Sum>();
+        Sum* const part = shared;
         if (slice == 0) mine.put(part, thread);
         __syncwarp();
         cluster_arrive();

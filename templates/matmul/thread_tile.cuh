@@ -6,6 +6,7 @@
 #include "element.cuh"
 #include "pack.cuh"
 #include "problem.cuh"
+#include "shared_pointer.cuh"
 
 // The widest pack of elements that divides both.
 __device__ constexpr int pack_width(int most, int per_thread, int multiple) {
@@ -37,21 +38,21 @@ class thread_tile {
   __device__ __forceinline__ int row(int i) const { return row0_ + i / kReadM * (kReadM * kLanesM) + i % kReadM; }
   __device__ __forceinline__ int column(int j) const { return column0_ + j / kReadN * (kReadN * kLanesN) + j % kReadN; }
 
-  // The thread's elements of A and B at one depth; the pointers lead to that depth of the tiles.
+  // The thread's elements of A and B at one depth; the pointers lead to its first ones at that depth of the tiles.
   struct fragment {
     Sum a[TM];
     Sum b[TN];
   };
-  __device__ __forceinline__ void read(fragment& to, const Sum* a_row, const Sum* b_row) const {
+  __device__ __forceinline__ void read(fragment& to, shared_pointer<Sum> a_row, shared_pointer<Sum> b_row) const {
 #pragma unroll
     for (int i = 0; i < TM; i += kReadM) {
-      const auto part = load_pack<kReadM>(a_row + row(i));
+      const auto part = (a_row + i * kLanesM).template load<kReadM>();
 #pragma unroll
       for (int v = 0; v < kReadM; ++v) to.a[i + v] = part.element[v];
     }
 #pragma unroll
     for (int j = 0; j < TN; j += kReadN) {
-      const auto part = load_pack<kReadN>(b_row + column(j));
+      const auto part = (b_row + j * kLanesN).template load<kReadN>();
 #pragma unroll
       for (int v = 0; v < kReadN; ++v) to.b[j + v] = part.element[v];
     }
