@@ -16,90 +16,47 @@ class operand_loader {
   using Sum = accumulator_t<T>;
   static constexpr bool kAsync = !DEPTH_FIRST && sizeof(T) == sizeof(Sum);
 
-  // `stride`: elements from one row in memory to the next. `positions`: how many there are from `position` on, at least one. Threads beyond
-  // the last one load that again: it is multiplied into results that do not exist, and costs no comparison in the loop.
-  __device__ __forceinline__ operand_loader(const T* operand, long long stride, long long position, long long positions, long long depth) {
-    const int last = static_cast<int>(positions < SPAN ? positions - 1 : SPAN - 1) / kUnit * kUnit;
-    int first;
+  // `tiles`: the first of the tiles in shared memory. `stride`: elements from one row in memory to the next. `positions`: how many there are
+  // from `position` on.
+  __device__ __forceinline__ operand_loader(Sum* tiles, const T* operand, long long stride, long long position, long long positions, long long depth)
+      : depth_(depth_of_thread()), to_(tiles + depth_ * PITCH + position_of_thread()) {
+    const int first = position_of_thread();
     if constexpr (DEPTH_FIRST) {
-      const int low = threadIdx.x % kLow;
-      const int place = threadIdx.x / kLow;
-      first = place % SPAN;
-      depth_ = (place / SPAN * kLow + low) * VEC;
-      next_ = operand + (position + min(first, last)) * stride + depth + depth_;
+      next_ = operand + (position + first) * stride + depth + depth_;
+      step_ = kPositionStep * stride;
     } else {
-      first = threadIdx.x % kRowPacks * VEC;
-      depth_ = threadIdx.x / kRowPacks;
-      next_ = operand + (depth + depth_) * stride + position + min(first, last);
+      next_ = operand + (depth + depth_) * stride + position + first;
       step_ = kDepthStep * stride;
     }
-#pragma unroll
-    for (int r = 1; r < kPositionPasses; ++r) {
-      const long long further = min(first + r * kPositionStep, last) - min(first + (r - 1) * kPositionStep, last);
-      further_[r - 1] = DEPTH_FIRST ? further * stride : further;
-    }
-    offset_ = depth_ * PITCH + first;
+    left_ = static_cast<int>(positions < SPAN ? positions : SPAN) - first;
   }
 
-  // Begins to bring the next tile to shared memory, or as far as registers. WHOLE: all its depths exist, otherwise `depth_left`; what does
-  // not is zero.
-  template <bool WHOLE>
-  __device__ __forceinline__ void start(shared_pointer<Sum> tile, int depth_left) {
-    const shared_pointer<Sum> to = tile + offset_;
-    depth_left -= depth_;
-    if constexpr (DEPTH_FIRST) {
-      const T* row = next_;
-#pragma unroll
-      for (int r = 0; r < kPositionPasses; ++r) {
-        if (r > 0) row += further_[r - 1];
-#pragma unroll
-        for (int h = 0; h < kDepthPasses; ++h) {
-          const bool valid = WHOLE || h * kDepthStep < depth_left;
-          staged_[r * kDepthPasses + h] = valid ? load_pack<VEC>(row + h * kDepthStep) : pack<T, VEC>{};
-        }
-      }
-      next_ += BK;
-    } else {
-#pragma unroll
-      for (int h = 0; h < kDepthPasses; ++h) {
-        const bool valid = WHOLE || h * kDepthStep < depth_left;
-        const T* from = next_;
-#pragma unroll
-        for (int r = 0; r < kPositionPasses; ++r) {
-          if (r > 0) from += further_[r - 1];
-          if constexpr (kAsync) {
-            constexpr int kBytes = VEC * sizeof(T) < 16 ? VEC * sizeof(T) : 16;
-#pragma unroll
-            for (int v = 0; v < VEC; v += kBytes / sizeof(T)) {
-              copy_async<kBytes>(to + (h * kDepthStep * PITCH + r * kPositionStep + v), from + v, valid);
-            }
-          } else {
-            staged_[h * kPositionPasses + r] = valid ? load_pack<VEC>(from) : pack<T, VEC>{};
-          }
-        }
-        next_ += step_;
-      }
-    }
-  }
+  // Begins to bring the next tile to shared memory, `at` elements behind the first one, or as far as registers. start() is for tiles that are whole, all of whose positions and
+  // depths exist, and so compares nothing; start_ragged() for any, with the number of depths that exist: what does not is zero.
+  __device__ __forceinline__ void start(int at) { start<true>(at, 0); }
+  __device__ __forceinline__ void start_ragged(int at, int depth_left) { start<false>(at, depth_left - depth_); }
+
+  // Goes on to the tile behind that. Apart from start(), so that it need not wait until the copies have read their addresses.
+  __device__ __forceinline__ void advance() { next_ += DEPTH_FIRST ? BK : kDepthPasses * step_; }
 
   // Brings what start() left in registers to the same tile.
-  __device__ __forceinline__ void finish(shared_pointer<Sum> tile) const {
+  __device__ __forceinline__ void finish(int at) const {
     if constexpr (!kAsync) {
-      const shared_pointer<Sum> to = tile + offset_;
+      const shared_pointer<Sum> to = to_ + at;
 #pragma unroll
       for (int r = 0; r < kPositionPasses; ++r) {
 #pragma unroll
         for (int h = 0; h < kDepthPasses; ++h) {
-          const int at = h * kDepthStep * PITCH + r * kPositionStep;
+          const int pass = h * kDepthStep * PITCH + r * kPositionStep;
           if constexpr (DEPTH_FIRST) {
             const pack<T, VEC>& read = staged_[r * kDepthPasses + h];
 #pragma unroll
-            for (int v = 0; v < VEC; ++v) (to + (at + v * PITCH)).store(pack<Sum, 1>{{widen(read.element[v])}});
+            for (int v = 0; v < VEC; ++v) (to + (pass + v * PITCH)).store(pack<Sum, 1>{{widen(read.element[v])}});
           } else {
             pack<Sum, VEC> wide;
 #pragma unroll
             for (int v = 0; v < VEC; ++v) wide.element[v] = widen(staged_[h * kPositionPasses + r].element[v]);
-            (to + at).store(wide);
+            (to + pass).store(wide);
           }
         }
       }
@@ -114,20 +71,71 @@ class operand_loader {
   // Depths first: two neighbouring lanes read neighbouring packs of one row (a sector, in f32), the others go down the rows. With
   // tiles padded by 4 their stores then fall into different banks.
   static constexpr int kLow = BK / VEC < 2 ? BK / VEC : 2;
-  static constexpr int kRowPacks = SPAN / VEC;
-  static constexpr int kRound = DEPTH_FIRST ? kLow * SPAN : kRowPacks;  // threads that cover each position once
+  static constexpr int kRound = kLow * SPAN;  // threads that cover each position once
   static constexpr bool kMore = THREADS >= kRound;
-  static_assert(kMore ? THREADS % kRound == 0 : kRound % THREADS == 0, "whole rounds");
-  static constexpr int kPositionPasses = kMore ? 1 : kRound / THREADS;
-  static constexpr int kDepthPasses = kPacks / kPositionPasses;
-  static constexpr int kPositionStep = kMore ? SPAN : DEPTH_FIRST ? THREADS / kLow : THREADS * VEC;
-  static constexpr int kDepthStep = (kMore ? THREADS / kRound : 1) * (DEPTH_FIRST ? kLow * VEC : 1);
-  static constexpr int kUnit = DEPTH_FIRST ? 1 : VEC;  // positions that are loaded together
+  static_assert(!DEPTH_FIRST || (kMore ? THREADS % kRound == 0 : kRound % THREADS == 0), "whole rounds");
 
+  // Positions first: as many lanes share a row as lets a thread stay in one, whose packs are then constants apart, but enough for a cache
+  // line of 128 bytes.
+  static constexpr int kRowPacks = SPAN / VEC;
+  static constexpr int kLine = 128 / (VEC * static_cast<int>(sizeof(T)));
+  static constexpr int kRowLanes = kRowPacks < kLine || kRowPacks < THREADS / BK ? kRowPacks : kLine > THREADS / BK ? kLine : THREADS / BK;
+  static_assert(DEPTH_FIRST || (kRowPacks % kRowLanes == 0 && THREADS % kRowLanes == 0), "whole rows");
+
+  static constexpr int kPositionPasses = !DEPTH_FIRST ? kRowPacks / kRowLanes : kMore ? 1 : kRound / THREADS;
+  static constexpr int kDepthPasses = kPacks / kPositionPasses;
+  static constexpr int kPositionStep = !DEPTH_FIRST ? kRowLanes * VEC : kMore ? SPAN : THREADS / kLow;
+  static constexpr int kDepthStep = !DEPTH_FIRST ? THREADS / kRowLanes : (kMore ? THREADS / kRound : 1) * kLow * VEC;
+
+  // The thread's first pack, in the tile.
+  __device__ __forceinline__ static int position_of_thread() {
+    return DEPTH_FIRST ? threadIdx.x / kLow % SPAN : threadIdx.x % kRowLanes * VEC;
+  }
+  __device__ __forceinline__ static int depth_of_thread() {
+    return DEPTH_FIRST ? static_cast<int>(threadIdx.x / kLow / SPAN * kLow + threadIdx.x % kLow) * VEC : threadIdx.x / kRowLanes;
+  }
+
+  template <bool WHOLE>
+  __device__ __forceinline__ void start(int at, int depth_left) {
+    const shared_pointer<Sum> to = to_ + at;
+    if constexpr (DEPTH_FIRST) {
+      const T* row = next_;
+#pragma unroll
+      for (int r = 0; r < kPositionPasses; ++r) {
+#pragma unroll
+        for (int h = 0; h < kDepthPasses; ++h) {
+          const bool valid = WHOLE || (r * kPositionStep < left_ && h * kDepthStep < depth_left);
+          staged_[r * kDepthPasses + h] = valid ? load_pack<VEC>(row + h * kDepthStep) : pack<T, VEC>{};
+        }
+        row += step_;
+      }
+    } else {
+      const T* row = next_;
+#pragma unroll
+      for (int h = 0; h < kDepthPasses; ++h) {
+#pragma unroll
+        for (int r = 0; r < kPositionPasses; ++r) {
+          const bool valid = WHOLE || (r * kPositionStep < left_ && h * kDepthStep < depth_left);
+          const T* const from = row + r * kPositionStep;
+          if constexpr (kAsync) {
+            constexpr int kBytes = VEC * sizeof(T) < 16 ? VEC * sizeof(T) : 16;
+#pragma unroll
+            for (int v = 0; v < VEC; v += kBytes / sizeof(T)) {
+              copy_async<kBytes>(to + (h * kDepthStep * PITCH + r * kPositionStep + v), from + v, valid);
+            }
+          } else {
+            staged_[h * kPositionPasses + r] = valid ? load_pack<VEC>(from) : pack<T, VEC>{};
+          }
+        }
+        row += step_;
+      }
+    }
+  }
+
+  const int depth_;               // of the thread's first pack, in the tile
+  const shared_pointer<Sum> to_;  // its place in the first tile
   const T* next_;
-  long long step_;  // to the next depth that the thread loads, where a row in memory is one depth
-  long long further_[kPositionPasses > 1 ? kPositionPasses - 1 : 1];  // from one pass's position to the next one's
-  int depth_;   // of the thread's first pack, in the tile
-  int offset_;  // its place in shared memory
+  long long step_;
+  int left_;   // positions from it on that exist
   pack<T, VEC> staged_[kAsync ? 1 : kPacks];
 };

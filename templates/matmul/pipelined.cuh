@@ -50,62 +50,64 @@ struct pipelined {
   using loader_a = operand_loader<T, TA == transposition::n, BM, BK, kPitchA, VEC, kThreads>;
   using loader_b = operand_loader<T, TB == transposition::t, BN, BK, kPitchB, VEC, kThreads>;
 
-  // Adds `steps` steps, BK deep each, to the thread's sums; of step number `ragged` only `tail` depths exist. Shared memory is free before
-  // and after. Counted in 32 bits: k is below 2^35, since more would not fit any memory.
-  static __device__ __forceinline__ void multiply(tile_t& mine, int slice, loader_a& from_a, loader_b& from_b, Sum* shared, unsigned steps,
-                                                  unsigned ragged, int tail) {
-    const shared_pointer<Sum> stages(shared);
-    const unsigned whole = min(steps, ragged);  // the ragged step is the last of all
-    auto start = [&](unsigned step, shared_pointer<Sum> fill) {
-      if (step < whole) {
-        from_a.template start<true>(fill, BK);
-        from_b.template start<true>(fill + kSizeA, BK);
+  // Adds `steps` steps, BK deep each, to the thread's sums; of step number `ragged`, the last of all, only `tail` depths exist, and `full` says that all of the
+  // tile's rows and columns do. Shared memory is free before and after. Counted in 32 bits: k is below 2^35, since more would not fit any memory.
+  static __device__ __forceinline__ void multiply(tile_t& mine, int slice, loader_a& from_a, loader_b& from_b, Sum* shared, bool full,
+                                                  unsigned steps, unsigned ragged, int tail) {
+    const unsigned whole = full ? min(steps, ragged) : 0;
+    auto start = [&](unsigned step, int at) {
+      if (__builtin_expect(step < whole, 1)) {
+        from_a.start(at);
+        from_b.start(at);
       } else if (step < steps) {
-        from_a.template start<false>(fill, tail);
-        from_b.template start<false>(fill + kSizeA, tail);
+        const int depths = step == ragged ? tail : BK;
+        from_a.start_ragged(at, depths);
+        from_b.start_ragged(at, depths);
       }
+      from_a.advance();
+      from_b.advance();
       commit_copies();
     };
-    auto finish = [&](unsigned step, shared_pointer<Sum> fill) {
+    auto finish = [&](unsigned step, int at) {
       if (step < steps) {
-        from_a.finish(fill);
-        from_b.finish(fill + kSizeA);
+        from_a.finish(at);
+        from_b.finish(at);
       }
     };
 #pragma unroll
     for (int s = 0; s < STAGES - 1; ++s) {
-      start(s, stages + s * kStage);
-      finish(s, stages + s * kStage);
+      start(s, s * kStage);
+      finish(s, s * kStage);
     }
     wait_for_copies<STAGES - 2>();
     __syncthreads();
 
     const int first = slice * kDepths;
-    const int a_first = first * kPitchA + mine.row(0);
-    const int b_first = kSizeA + first * kPitchB + mine.column(0);
-    int stage = 0;                     // where the tile is that is multiplied
+    const shared_pointer<Sum> a_first(shared + first * kPitchA + mine.row(0));
+    const shared_pointer<Sum> b_first(shared + kSizeA + first * kPitchB + mine.column(0));
+    int stage = 0;                       // where the tile is that is multiplied
     int filled = (STAGES - 1) * kStage;  // where the tile goes that is brought next
-    shared_pointer<Sum> a_read = stages + a_first;
-    shared_pointer<Sum> b_read = stages + b_first;
+    shared_pointer<Sum> a_read = a_first;
+    shared_pointer<Sum> b_read = b_first;
     typename tile_t::fragment fragment[FRAGMENTS];
     if constexpr (FRAGMENTS == 2) {
       if (steps > 0) mine.read(fragment[0], a_read, b_read);
     }
 
+    const unsigned end = steps + (STAGES - 1);
 #pragma unroll 1
-    for (unsigned next = STAGES - 1; next < steps + (STAGES - 1); ++next) {
-      const shared_pointer<Sum> fill = stages + filled;
-      start(next, fill);
+    for (unsigned next = STAGES - 1; next < end; ++next) {
+      start(next, filled);
 
       // All that the tile's last multiply-adds need is in registers, or they are done: the tile may be overwritten.
       auto turn = [&] {
-        finish(next, fill);
+        finish(next, filled);
         wait_for_copies<STAGES - 2>();
         __syncthreads();
         filled = stage;
         stage = stage == (STAGES - 1) * kStage ? 0 : stage + kStage;
-        a_read = stages + a_first + stage;
-        b_read = stages + b_first + stage;
+        a_read = a_first + stage;
+        b_read = b_first + stage;
       };
 
 #pragma unroll 1
@@ -123,7 +125,7 @@ struct pipelined {
               mine.read(fragment[0], a_read + UNROLL * kPitchA, b_read + UNROLL * kPitchB);
             } else {
               turn();
-              if (next - (STAGES - 1) + 1 < steps) mine.read(fragment[0], a_read, b_read);
+              if (next + 1 < end) mine.read(fragment[0], a_read, b_read);
             }
             mine.template multiply_add<FMA_ORDER>(fragment[u % 2]);
           }
@@ -188,9 +190,9 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
       const long long column0 = place.column * BN;
       mine.clear();
       {
-        typename path::loader_a from_a(a, a_stride, row0, m - row0, work.begin * BK);
-        typename path::loader_b from_b(b, b_stride, column0, n - column0, work.begin * BK);
-        path::multiply(mine, slice, from_a, from_b, shared, static_cast<unsigned>(work.end - work.begin),
+        typename path::loader_a from_a(shared, a, a_stride, row0, m - row0, work.begin * BK);
+        typename path::loader_b from_b(shared + path::kSizeA, b, b_stride, column0, n - column0, work.begin * BK);
+        path::multiply(mine, slice, from_a, from_b, shared, m - row0 >= BM && n - column0 >= BN, static_cast<unsigned>(work.end - work.begin),
                        static_cast<unsigned>(steps - 1 - work.begin), static_cast<int>(k - (steps - 1) * BK));
       }
       if constexpr (SLICES > 1) path::sum_slices(mine, slice, thread, shared);
