@@ -34,11 +34,11 @@ class shared_pointer {
     for (int i = 0; i < kBytes; i += kStep) {
       unsigned* const w = words + i / 4;
       if constexpr (kStep == 16) {
-        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(at_ + i));
+        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(at_ + i) : "memory");
       } else if constexpr (kStep == 8) {
-        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(w[0]), "=r"(w[1]) : "r"(at_ + i));
+        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(w[0]), "=r"(w[1]) : "r"(at_ + i) : "memory");
       } else {
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(w[0]) : "r"(at_ + i));
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(w[0]) : "r"(at_ + i) : "memory");
       }
     }
     memcpy(&value, words, kBytes);

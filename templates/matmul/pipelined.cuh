@@ -198,8 +198,15 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
       if constexpr (SLICES > 1) path::sum_slices(mine, slice, thread, shared);
 
       auto write = [&] {
-        mine.template write<kWrite, EPILOGUE>(c + row0 * n + column0, c_in + row0 * n + column0, n, static_cast<int>(m - row0 < BM ? m - row0 : BM),
-                                              static_cast<int>(n - column0 < BN ? n - column0 : BN), alpha, beta);
+        const int rows = static_cast<int>(m - row0 < BM ? m - row0 : BM);
+        const int columns = static_cast<int>(n - column0 < BN ? n - column0 : BN);
+        T* const to = c + row0 * n + column0;
+        const T* const in = c_in + row0 * n + column0;
+        if constexpr (tile_t::kStaged <= STAGES * path::kStage) {
+          mine.template write_staged<kWrite, EPILOGUE>(shared, to, in, n, rows, columns, alpha, beta);
+        } else {
+          mine.template write<kWrite, EPILOGUE>(to, in, n, rows, columns, alpha, beta);
+        }
       };
       if (SPLIT == 1 || (SPLIT == 0 && work.begin == 0 && work.end == steps)) {
         if (slice == 0) write();
@@ -239,6 +246,7 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
           }
         }
       }
+      if constexpr (SPLIT == 0) __syncthreads();  // the next tile takes the shared memory that this one's results went through
     }
   }
 }

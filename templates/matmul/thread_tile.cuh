@@ -126,9 +126,10 @@ class thread_tile {
       for (int w = 0; w < kWidth; ++w) {
         ::finish<EPILOGUE>(sums[v + w], alpha, beta, c_in + r * n + at + w, written.element[w]);
       }
-      store_pack(c + r * n + at, written);
+      store_pack_global(c + r * n + at, written);
     }
   }
+  // Writes all results, from the thread's registers.
   template <int WIDTH, epilogue EPILOGUE>
   __device__ __forceinline__ void write(T* c, const T* c_in, long long n, int rows, int columns, double alpha, double beta) const {
 #pragma unroll
@@ -137,7 +138,46 @@ class thread_tile {
     }
   }
 
+  // The same by way of shared memory, so that neighbouring lanes write neighbours
+  // in C. Straight from the registers it would be four neighbours, 16 bytes apart from the next lane's; and stored as one pack they would
+  // have to lie in four neighbouring registers, half of them in the bank of the operands that they are added to.
+  // `staging`: kStaged elements of shared memory for all warps, which nobody else uses meanwhile.
+  static constexpr int kStagedPitch = WN + WN / 32 + (WN > 128 ? 2 : 1);  // such that neither way meets a bank more than twice
+  static constexpr int kStaged = kThreads / 32 * (WM / TM) * kStagedPitch;
+  template <int WIDTH, epilogue EPILOGUE>
+  __device__ __forceinline__ void write_staged(Sum* staging, T* c, const T* c_in, long long n, int rows, int columns, double alpha, double beta) const {
+    constexpr int kWidth = WIDTH < kReadN ? WIDTH : kReadN;
+    const int lane = threadIdx.x % 32;
+    const int warp_row = row0_ / WM * WM;
+    const int warp_column = column0_ / WN * WN;
+    const int lane_column = column0_ - warp_column;
+    Sum* const warp = staging + (warp_row / WM * (BN / WN) + warp_column / WN) * (kLanesM * kStagedPitch);
+    Sum* const mine = warp + (row0_ - warp_row) / kReadM * kStagedPitch;
+#pragma unroll
+    for (int i = 0; i < TM; ++i) {
+#pragma unroll
+      for (int j = 0; j < TN; ++j) mine[staged_column(lane_column + j / kReadN * (kReadN * kLanesN) + j % kReadN)] = sum_[i][j];
+      __syncwarp();
+#pragma unroll
+      for (int p = 0; p < TN / kWidth; ++p) {
+        const int first = (p * 32 + lane) * kWidth;  // of the elements of these rows of the warp, one row after the other
+        const int r = warp_row + first / WN * kReadM + i / kReadM * (kReadM * kLanesM) + i % kReadM;
+        const int at = warp_column + first % WN;
+        if (r >= rows || at >= columns) continue;
+        pack<T, kWidth> written;
+#pragma unroll
+        for (int w = 0; w < kWidth; ++w) {
+          ::finish<EPILOGUE>(warp[first / WN * kStagedPitch + staged_column(first % WN + w)], alpha, beta, c_in + r * n + at + w, written.element[w]);
+        }
+        store_pack_global(c + r * n + at, written);
+      }
+      __syncwarp();
+    }
+  }
+
  private:
+  __device__ __forceinline__ static int staged_column(int column) { return column + column / 32; }
+
   static constexpr int kLanesM = WM / TM;
   static constexpr int kLanesN = WN / TN;
   int row0_, column0_;
