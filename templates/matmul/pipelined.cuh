@@ -212,7 +212,7 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
         if (slice == 0) write();
       } else if constexpr (SUMS == kByCluster) {
         Sum* const part = shared;
-        if (slice == 0) mine.put(part, thread);
+        if (slice == 0) mine.put_packs(part, thread);
         __syncwarp();
         cluster_arrive();
         cluster_wait();
@@ -221,7 +221,7 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
           pack<Sum, tile_t::kReadN> sum = {};
 #pragma unroll
           for (int rank = 0; rank < SPLIT; ++rank) {
-            const auto addend = load_from_block(tile_t::scratch(part, q, thread), rank);
+            const auto addend = load_from_block(tile_t::scratch_pack(part, q, thread), rank);
 #pragma unroll
             for (int v = 0; v < tile_t::kReadN; ++v) sum.element[v] += addend.element[v];
           }
@@ -319,7 +319,7 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32) matmul_sum_parts(M
     pack<Sum, tile_t::kReadN> sum = {};
 #pragma unroll 4
     for (int part = 0; part < count; ++part) {
-      const auto addend = *tile_t::scratch(parts + split.slot(tile, part) * (BM * BN), q, threadIdx.x);
+      const auto addend = tile_t::scratch(parts + split.slot(tile, part) * (BM * BN), q, threadIdx.x);
 #pragma unroll
       for (int v = 0; v < tile_t::kReadN; ++v) sum.element[v] += addend.element[v];
     }

@@ -87,26 +87,36 @@ class thread_tile {
     }
   }
 
-  // Pack q of the thread's sums, one after the other along its rows, as it lies in scratch memory: that of all threads side by side.
-  __device__ __forceinline__ static pack<Sum, kReadN>* scratch(Sum* tile, int q, int thread) {
-    return reinterpret_cast<pack<Sum, kReadN>*>(tile) + q * kThreads + thread;
-  }
+  // The thread's sums as they lie in scratch memory: one by one, those of all threads side by side. As packs they would have to lie in
+  // neighbouring registers: see write_staged().
   __device__ __forceinline__ void put(Sum* tile, int thread) const {
+#pragma unroll
+    for (int i = 0; i < TM * TN; ++i) tile[i * kThreads + thread] = sum_[i / TN][i % TN];
+  }
+  __device__ __forceinline__ void add(const Sum* tile, int thread) {
+#pragma unroll
+    for (int i = 0; i < TM * TN; ++i) sum_[i / TN][i % TN] += tile[i * kThreads + thread];
+  }
+  // Pack q of them: packs go along the thread's rows.
+  __device__ __forceinline__ static pack<Sum, kReadN> scratch(const Sum* tile, int q, int thread) {
+    pack<Sum, kReadN> part;
+#pragma unroll
+    for (int v = 0; v < kReadN; ++v) part.element[v] = tile[(q * kReadN + v) * kThreads + thread];
+    return part;
+  }
+
+  // The same in packs, which other blocks of a cluster read faster.
+  __device__ __forceinline__ void put_packs(Sum* tile, int thread) const {
 #pragma unroll
     for (int q = 0; q < kPacks; ++q) {
       pack<Sum, kReadN> part;
 #pragma unroll
       for (int v = 0; v < kReadN; ++v) part.element[v] = sum_[q / (TN / kReadN)][q % (TN / kReadN) * kReadN + v];
-      *scratch(tile, q, thread) = part;
+      *scratch_pack(tile, q, thread) = part;
     }
   }
-  __device__ __forceinline__ void add(Sum* tile, int thread) {
-#pragma unroll
-    for (int q = 0; q < kPacks; ++q) {
-      const pack<Sum, kReadN> part = *scratch(tile, q, thread);
-#pragma unroll
-      for (int v = 0; v < kReadN; ++v) sum_[q / (TN / kReadN)][q % (TN / kReadN) * kReadN + v] += part.element[v];
-    }
+  __device__ __forceinline__ static pack<Sum, kReadN>* scratch_pack(Sum* tile, int q, int thread) {
+    return reinterpret_cast<pack<Sum, kReadN>*>(tile) + q * kThreads + thread;
   }
 
   // Writes pack q of C. `c` and `c_in` lead to the tile's corner, `rows` by `columns` of which are in C, n elements apart; WIDTH
