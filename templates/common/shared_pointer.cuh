@@ -15,7 +15,9 @@ class shared_pointer {
   __device__ __forceinline__ explicit shared_pointer(T* p) : at_(static_cast<unsigned>(__cvta_generic_to_shared(p))) {
     asm volatile("" : "+r"(at_));  // kept, not computed again
   }
-  __device__ __forceinline__ shared_pointer operator+(int elements) const { return shared_pointer(at_ + elements * static_cast<int>(sizeof(T)), 0); }
+  __device__ __forceinline__ shared_pointer operator+(int elements) const {
+    return shared_pointer(at_ + elements * static_cast<int>(sizeof(T)), 0);
+  }
   __device__ __forceinline__ unsigned address() const { return at_; }
 #endif
 

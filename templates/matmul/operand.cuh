@@ -18,7 +18,8 @@ class operand_loader {
 
   // `tiles`: the first of the tiles in shared memory. `stride`: elements from one row in memory to the next. `positions`: how many there are
   // from `position` on.
-  __device__ __forceinline__ operand_loader(Sum* tiles, const T* operand, long long stride, long long position, long long positions, long long depth)
+  __device__ __forceinline__ operand_loader(Sum* tiles, const T* operand, long long stride, long long position, long long positions,
+                                            long long depth)
       : depth_(depth_of_thread()), to_(tiles + depth_ * PITCH + position_of_thread()) {
     const int first = position_of_thread();
     if constexpr (DEPTH_FIRST) {
@@ -31,8 +32,9 @@ class operand_loader {
     left_ = static_cast<int>(positions < SPAN ? positions : SPAN) - first;
   }
 
-  // Begins to bring the next tile to shared memory, `at` elements behind the first one, or as far as registers. start() is for tiles that are whole, all of whose positions and
-  // depths exist, and so compares nothing; start_ragged() for any, with the number of depths that exist: what does not is zero.
+  // Begins to bring the next tile to shared memory, `at` elements behind the first one, or as far as registers. start() is for tiles all of
+  // whose positions and depths exist, and so compares nothing; start_ragged() for any, with the number of depths that exist: what does not
+  // is zero.
   __device__ __forceinline__ void start(int at) { start<true>(at, 0); }
   __device__ __forceinline__ void start_ragged(int at, int depth_left) { start<false>(at, depth_left - depth_); }
 
@@ -134,8 +136,8 @@ class operand_loader {
 
   const int depth_;               // of the thread's first pack, in the tile
   const shared_pointer<Sum> to_;  // its place in the first tile
-  const T* next_;
-  long long step_;
-  int left_;   // positions from it on that exist
+  const T* next_;                 // its place in the next tile in memory
+  long long step_;                // from the rows of one pass to those of the next
+  int left_;                      // positions from it on that exist
   pack<T, VEC> staged_[kAsync ? 1 : kPacks];
 };

@@ -50,8 +50,9 @@ struct pipelined {
   using loader_a = operand_loader<T, TA == transposition::n, BM, BK, kPitchA, VEC, kThreads>;
   using loader_b = operand_loader<T, TB == transposition::t, BN, BK, kPitchB, VEC, kThreads>;
 
-  // Adds `steps` steps, BK deep each, to the thread's sums; of step number `ragged`, the last of all, only `tail` depths exist, and `full` says that all of the
-  // tile's rows and columns do. Shared memory is free before and after. Counted in 32 bits: k is below 2^35, since more would not fit any memory.
+  // Adds `steps` steps, BK deep each, to the thread's sums; of step number `ragged`, the last of all, only `tail` depths exist, and `full`
+  // says that all of the tile's rows and columns do. Shared memory is free before and after. Counted in 32 bits: k is below 2^35, since more
+  // would not fit any memory.
   static __device__ __forceinline__ void multiply(tile_t& mine, int slice, loader_a& from_a, loader_b& from_b, Sum* shared, bool full,
                                                   unsigned steps, unsigned ragged, int tail) {
     const unsigned whole = full ? min(steps, ragged) : 0;

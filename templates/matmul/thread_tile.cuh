@@ -148,14 +148,14 @@ class thread_tile {
     }
   }
 
-  // The same by way of shared memory, so that neighbouring lanes write neighbours
-  // in C. Straight from the registers it would be four neighbours, 16 bytes apart from the next lane's; and stored as one pack they would
-  // have to lie in four neighbouring registers, half of them in the bank of the operands that they are added to.
-  // `staging`: kStaged elements of shared memory for all warps, which nobody else uses meanwhile.
+  // The same by way of shared memory, for results that come from the loop: stored as packs straight from there, they would have to lie in
+  // neighbouring registers, many of them in the bank of an operand that is read with them, and each multiply-add would take longer.
+  // Neighbouring lanes write neighbours in C. `staging`: kStaged elements of shared memory for all warps, which nobody else uses meanwhile.
   static constexpr int kStagedPitch = WN + WN / 32 + (WN > 128 ? 2 : 1);  // such that neither way meets a bank more than twice
   static constexpr int kStaged = kThreads / 32 * (WM / TM) * kStagedPitch;
   template <int WIDTH, epilogue EPILOGUE>
-  __device__ __forceinline__ void write_staged(Sum* staging, T* c, const T* c_in, long long n, int rows, int columns, double alpha, double beta) const {
+  __device__ __forceinline__ void write_staged(Sum* staging, T* c, const T* c_in, long long n, int rows, int columns, double alpha,
+                                               double beta) const {
     constexpr int kWidth = WIDTH < kReadN ? WIDTH : kReadN;
     const int lane = threadIdx.x % 32;
     const int warp_row = row0_ / WM * WM;
@@ -177,7 +177,8 @@ class thread_tile {
         pack<T, kWidth> written;
 #pragma unroll
         for (int w = 0; w < kWidth; ++w) {
-          ::finish<EPILOGUE>(warp[first / WN * kStagedPitch + staged_column(first % WN + w)], alpha, beta, c_in + r * n + at + w, written.element[w]);
+          const Sum sum = warp[first / WN * kStagedPitch + staged_column(first % WN + w)];
+          ::finish<EPILOGUE>(sum, alpha, beta, c_in + r * n + at + w, written.element[w]);
         }
         store_pack_global(c + r * n + at, written);
       }
