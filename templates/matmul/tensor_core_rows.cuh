@@ -46,6 +46,19 @@ __device__ __forceinline__ void write_row(T* to, const pack<T, 8>& eight, int le
   }
 }
 
+// The same elements, read; zeros for those outside.
+template <int VEC, typename T>
+__device__ __forceinline__ void read_row(unsigned (&bits)[4], const T* from, int left) {
+  pack<T, 8> eight{};
+#pragma unroll
+  for (int v = 0; v < 8; v += VEC) {
+    if (v >= left) continue;
+    const pack<T, VEC> part = load_pack<VEC>(from + v);
+    memcpy(&eight.element[v], &part, sizeof(part));
+  }
+  memcpy(&bits, &eight, sizeof(bits));
+}
+
 // A tile of C = alpha * sums + beta * C_in, of which `rows_left` by `columns_left` lie inside the matrix. Rows of C may begin anywhere, even where
 // those of A and B were copied to aligned ones; VEC: elements that are written at once where they do not.
 template <typename T, int VEC>
@@ -55,7 +68,8 @@ class tensor_core_rows {
   __device__ __forceinline__ tensor_core_rows(T* c, const T* c_in, long long n, long long ldc, int rows_left, int columns_left, float alpha,
                                               float beta)
       : c_(c), c_in_(c_in), ldc_(ldc), rows_left_(rows_left), columns_left_(columns_left), alpha_(alpha), beta_(beta) {
-    in_packs_ = (ldc | n) % VEC == 0 && reinterpret_cast<unsigned long long>(c) % (VEC * sizeof(T)) == 0;
+    in_packs_ = (ldc | n) % VEC == 0 &&
+                (reinterpret_cast<unsigned long long>(c) | reinterpret_cast<unsigned long long>(c_in)) % (VEC * sizeof(T)) == 0;
   }
 
   // A warp's 16 rows from `row` on by EIGHTS times 8 columns from `column` on: lane 4 r + q holds, of the j-th eight columns, columns 2 q and 2 q + 1
@@ -69,18 +83,34 @@ class tensor_core_rows {
       const int lane_row = row + half * 8 + threadIdx.x % 32 / 4;
       T* const c_row = c_ + lane_row * ldc_;
       const T* const c_in_row = c_in_ + lane_row * ldc_;
+      auto left = [&](int at) { return lane_row < rows_left_ ? columns_left_ - at : 0; };
+      // All of the row's reads come before its first write: none may pass a write to memory that could be the same.
+      unsigned in[EIGHTS / 4][4] = {};
+      if (beta_ != 0) {
+#pragma unroll
+        for (int j0 = 0; j0 < EIGHTS; j0 += 4) {
+          const int at = column + j0 * 8 + quad_lane * 8;
+          if (in_packs_) {
+            read_row<VEC>(in[j0 / 4], c_in_row + at, left(at));
+          } else {
+            read_row<1>(in[j0 / 4], c_in_row + at, left(at));
+          }
+        }
+      }
 #pragma unroll
       for (int j0 = 0; j0 < EIGHTS; j0 += 4) {
-        // Four lanes hold four times eight neighbouring columns, two each; afterwards each holds eight.
+        // Four lanes hold four times eight neighbouring columns, two each; what is read and written is eight for each.
         unsigned value[4];
+        if (beta_ != 0) transpose_in_quad(in[j0 / 4]);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
+          pack<T, 2> pair;
+          memcpy(&pair, &in[j0 / 4][j], sizeof(pair));
           float first = alpha_ * sum[j0 + j][half * 2];
           float second = alpha_ * sum[j0 + j][half * 2 + 1];
           if (beta_ != 0) {
-            const int at = column + (j0 + j) * 8 + quad_lane * 2;
-            if (lane_row < rows_left_ && at < columns_left_) first += beta_ * widen(c_in_row[at]);
-            if (lane_row < rows_left_ && at + 1 < columns_left_) second += beta_ * widen(c_in_row[at + 1]);
+            first += beta_ * widen(pair.element[0]);
+            second += beta_ * widen(pair.element[1]);
           }
           value[j] = narrow_pair<T>(first, second);
         }
@@ -88,11 +118,10 @@ class tensor_core_rows {
         const int at = column + j0 * 8 + quad_lane * 8;
         pack<T, 8> eight;
         memcpy(&eight, value, sizeof(eight));
-        const int left = lane_row < rows_left_ ? columns_left_ - at : 0;
         if (in_packs_) {
-          write_row<VEC>(c_row + at, eight, left);
+          write_row<VEC>(c_row + at, eight, left(at));
         } else {
-          write_row<1>(c_row + at, eight, left);
+          write_row<1>(c_row + at, eight, left(at));
         }
       }
     }
