@@ -145,6 +145,7 @@ std::vector<Row> compile_rows(const KernelTemplate& kernel, const Options& chose
   });
   for (std::size_t i = 0; i < replies.size(); ++i) {
     Row& row = rows[compiled[i]];
+    if (jobs[i].reference) check_architecture_compiled(row.arch, replies[i].message);
     row.outcome = replies[i].outcome;
     row.resources = replies[i].resources;
     row.message = replies[i].message;
@@ -322,7 +323,7 @@ int run_check(const Options& options) {
       table.rows.push_back({row.kernel, row.arch, row.dtype, row.passed() ? outcome : red(outcome, stdout), known(r.registers),
                             known(r.shared_static_bytes), known(r.spill_store_bytes), row.what});
     }
-    if (!rows.empty()) fmt::print("{}", table.to_text());
+    if (!rows.empty()) fmt::print("{}", table.to_text(terminal_columns(stdout)));
     for (const std::string& problem : problems) fmt::print("{}\n", problem);
     for (const std::string& note : notes) fmt::print("note: {}\n", note);
     for (const Row& row : rows) {

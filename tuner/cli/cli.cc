@@ -35,6 +35,11 @@ void check_architecture(const std::string& arch) {
   }
 }
 
+void check_architecture_compiled(const std::string& arch, const std::string& message) {
+  if (message.find("invalid value for --gpu-architecture") == std::string::npos) return;
+  throw InputError(fmt::format("--arch {}: the NVRTC that was found does not compile for it; name another, such as sm_90", arch));
+}
+
 void add_json_option(CLI::App& verb, bool& json) { verb.add_flag("--json", json, "Print one JSON object on stdout"); }
 
 void add_book_option(CLI::App& verb, std::string& book) {

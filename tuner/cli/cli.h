@@ -51,6 +51,8 @@ void add_device_option(CLI::App& verb, std::string& device);
 
 // What --arch names: "cpu" or a GPU architecture such as sm_90 or sm_90a. Throws InputError for anything else.
 void check_architecture(const std::string& arch);
+// Throws InputError if `message`, a compiler's for this --arch, says that it knows no such architecture.
+void check_architecture_compiled(const std::string& arch, const std::string& message);
 
 // An option in seconds: a number from a millisecond to a week.
 void add_seconds_option(CLI::App& verb, const std::string& name, double& seconds, const std::string& description);

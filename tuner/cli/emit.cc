@@ -116,6 +116,7 @@ int run_emit(const Options& options) {
   job.emit = true;
   const CompileReply reply = compile_samples({job}).front();
   if (reply.outcome != Outcome::ok) {
+    check_architecture_compiled(target.arch, reply.message);
     fmt::print(stderr, "{}: {}\n", outcome_name(reply.outcome), reply.message);
     return kNo;
   }

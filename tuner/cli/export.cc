@@ -7,9 +7,12 @@
 #include "cli/cli.h"
 #include "db/export_header.h"
 #include "db/store.h"
+#include "reports/html_text.h"
 
 namespace tunebook::cli {
 namespace {
+
+using reports::page::plural;
 
 struct Options {
   std::string format, output, book;
@@ -29,8 +32,8 @@ int run_export(const Options& options) {
     return kDone;
   }
   fmt::print("{}\n", options.output);
-  fmt::print(stderr, "exported: {} winners of {} kernels on {} devices, {} bytes; include it and call {}::best()\n", written.winners,
-             written.kernels, written.devices, written.bytes, options.header.name_space);
+  fmt::print(stderr, "exported: {} of {} on {}, {} bytes; include it and call {}::best()\n", plural(written.winners, "winner"),
+             plural(written.kernels, "kernel"), plural(written.devices, "device"), written.bytes, options.header.name_space);
   return kDone;
 }
 

@@ -7,9 +7,12 @@
 
 #include "cli/cli.h"
 #include "db/store.h"
+#include "reports/html_text.h"
 
 namespace tunebook::cli {
 namespace {
+
+using reports::page::plural;
 
 struct Options {
   std::string book, output;
@@ -28,8 +31,8 @@ int run_publish(const Options& options) {
   }
   if (published.winners == 0) fmt::print(stderr, "note: the book has no winner yet; whoever asks {} gets the defaults\n", options.output);
   fmt::print("{}\n", options.output);
-  fmt::print(stderr, "published: {} winners of {} kernels on {} devices, {} bytes; applications may open it read-only while it is replaced\n",
-             published.winners, published.kernels, published.devices, published.bytes);
+  fmt::print(stderr, "published: {} of {} on {}, {} bytes; applications may open it read-only while it is replaced\n",
+             plural(published.winners, "winner"), plural(published.kernels, "kernel"), plural(published.devices, "device"), published.bytes);
   return kDone;
 }
 

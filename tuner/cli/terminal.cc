@@ -19,6 +19,11 @@ std::string coloured(std::string_view text, const char* code, std::FILE* stream)
 
 }  // namespace
 
+std::size_t terminal_columns(std::FILE* stream) {
+  winsize size{};
+  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 bool colour_allowed(std::FILE* stream) {
   const char* no_color = std::getenv("NO_COLOR");
   return (no_color == nullptr || *no_color == '\0') && isatty(fileno(stream)) == 1;
@@ -51,8 +56,8 @@ void ProgressLine::show(const std::string& text) {
   const double now = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   if (last_shown_ >= 0 && now - last_shown_ < 0.1) return;
   last_shown_ = now;
-  winsize size{};
-  const std::size_t columns = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79u;
+  const std::size_t terminal = terminal_columns(stderr);
+  const std::size_t columns = terminal > 1 ? terminal - 1 : 79;
   fmt::print(stderr, "\r\x1b[K{}", text.substr(0, columns));
   std::fflush(stderr);
   shown_ = true;

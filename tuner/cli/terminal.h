@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -10,6 +11,9 @@
 #include "core/text_table.h"
 
 namespace tunebook::cli {
+
+// The columns of the terminal that the stream is; 0 where it is none, and lines may be of any length.
+std::size_t terminal_columns(std::FILE* stream);
 
 // Colour only on a terminal and without NO_COLOR.
 bool colour_allowed(std::FILE* stream);

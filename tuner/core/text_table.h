@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,9 @@ struct TextTable {
   std::vector<std::string> header;
   std::vector<bool> right;
   std::vector<std::vector<std::string>> rows;
-  std::string to_text() const;
+  // Where the lines would be longer than `columns` (0: any length will do), the widest columns that are not right-aligned are made narrower, though
+  // not below 24, and what does not fit goes on in further lines, after a comma or a space where there is one.
+  std::string to_text(std::size_t columns = 0) const;
 };
 
 // "12.3 us", "4.56 ms", "1.23 s": three or four digits.
