@@ -95,6 +95,13 @@ TEST_F(BadInput, UnknownKernelHasTheNearest) {
   expect_bad_input({"check", "matmul_tile", "--templates", user_kernels()}, {"did you mean \"matmul_tiled\"?"});
 }
 
+TEST_F(BadInput, ArchitectureThatTheCompilerDoesNotKnow) {
+  if (!no_cuda_compiler().empty()) GTEST_SKIP() << no_cuda_compiler();
+  for (const char* verb : {"check", "emit"}) {
+    expect_bad_input({verb, "vector_add", "--templates", user_kernels(), "--arch", "sm_999"}, {"--arch sm_999", "does not compile for it", "sm_90"});
+  }
+}
+
 TEST_F(BadInput, CheckOfUnknownCategories) {
   const auto expect_refused = [&](const std::string& only, const std::vector<std::string>& parts) {
     expect_bad_input({"check", "reduce", "--templates", TUNEBOOK_SOURCE_DIR "/templates", "--arch", "cpu", "--only", only}, parts);
