@@ -178,6 +178,20 @@ TEST_F(Sweep, StopsOnCtrlCAndGoesOnWithTheSameCommand) {
   EXPECT_NE(ended.err.find("going on with the sweep that began at"), std::string::npos) << ended.err;
 }
 
+TEST_F(Sweep, AChangedPlanBeginsANewSweepAndSaysSo) {
+  const auto file = replay_plan(R"({"budget": "all"})");
+  RunningProgram program = start(sweep(file));
+  while (beside_book(".status.json").empty()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  program.send(SIGINT);
+  const auto first = parse_one_line(program.wait().out);
+  EXPECT_EQ(first["ended"], "interrupted");
+  replay_plan(R"({"budget": 5})");
+  const ProgramResult ended = run(sweep(file));
+  EXPECT_EQ(ended.exit_code, 0) << ended.err;
+  EXPECT_NE(parse_one_line(ended.out)["sweep"], first["sweep"]);
+  EXPECT_NE(ended.err.find("the plan has changed since the sweep that began at"), std::string::npos) << ended.err;
+}
+
 TEST_F(Sweep, TwoCommandsDoNotRunOneSweepAtOnce) {
   const auto file = replay_plan(R"({"budget": "all"})");
   RunningProgram first = start(sweep(file));

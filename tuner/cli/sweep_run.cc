@@ -292,6 +292,10 @@ int run_plan(SweepPlan plan, const SweepRunOptions& options, const Invocation& i
   }
   remove_old_summary(files.summary);
   if (found == Resumption::none) {
+    if (state && !state->ended && state->plan.plan_hash != plan.hash()) {
+      note(fmt::format("the plan has changed since the sweep that began at {}, which is not finished: a new one begins; what the book holds is not "
+                       "measured again", state->start_utc));
+    }
     state = new_sweep(plan, book, options.ask_devices, now, now);
   } else {
     note(fmt::format("going on with the sweep that began at {}", state->start_utc));
