@@ -13,6 +13,7 @@
 #include "core/random.h"
 #include "core/spec_shapes.h"
 #include "core/template_folder.h"
+#include "reports/html_text.h"
 #include "search/space.h"
 #include "session/device_executor.h"
 #include "session/lint.h"
@@ -22,6 +23,8 @@
 
 namespace tunebook::cli {
 namespace {
+
+using reports::page::plural;
 
 struct Options {
   std::vector<std::string> kernels, templates, archs;
@@ -200,7 +203,10 @@ std::vector<Row> device_rows(const KernelTemplate& declared, const Options& chos
     executor.set_problem(problem);
     ProgressLine line;
     std::vector<std::pair<Configuration, std::size_t>> right;  // with its row
-    for (auto& [what, configuration] : choose_samples(kernel.spec, problem, found, samples, all_presets)) {
+    auto picked = choose_samples(kernel.spec, problem, found, samples, all_presets);
+    // A log has a line now and then where a terminal has one that moves: this takes minutes.
+    if (!line.on_terminal()) fmt::print(stderr, "{} {}: {}\n", kernel.spec.name, problem.display(), plural(std::ssize(picked), "sample"));
+    for (auto& [what, configuration] : picked) {
       line.show(fmt::format("{} {}: {}", kernel.spec.name, problem.display(), what));
       const Examination examination = executor.examine(configuration);
       rows.push_back({kernel.spec.name, found.kind == "cpu" ? "cpu" : "sm_" + std::to_string(found.compute_capability),
@@ -329,10 +335,9 @@ int run_check(const Options& options) {
     for (const Row& row : rows) {
       if (!row.passed()) fmt::print("\n{} {} {}: {}\n{}\n", row.kernel, row.arch, row.what, outcome_name(row.outcome), row.message);
     }
-    fmt::print("{}: {} kernel{} {}{}\n", passed ? green("ok", stdout) : red("check failed", stdout), kernels.size(),
-               kernels.size() == 1 ? "" : "s",
+    fmt::print("{}: {} {}{}\n", passed ? green("ok", stdout) : red("check failed", stdout), plural(std::ssize(kernels), "kernel"),
                passed ? "declared soundly" : "looked at",
-               rows.empty() ? "; with --arch sm_90 samples are compiled, with --device cpu they are run" : fmt::format(", {} samples", rows.size()));
+               rows.empty() ? std::string("; with --arch sm_90 samples are compiled, with --device cpu they are run") : ", " + plural(std::ssize(rows), "sample"));
   }
   return passed ? kDone : kNo;
 }

@@ -34,6 +34,7 @@ class ProgressLine {
  public:
   ProgressLine();
   ~ProgressLine();  // erases what is shown
+  bool on_terminal() const { return terminal_; }
   void show(const std::string& text);
   void clear();
 
