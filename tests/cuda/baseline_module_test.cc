@@ -66,7 +66,7 @@ TEST(BaselineModule, WhatItHasNotIsUnavailable) {
   std::array<TunebookBaselineBuffer, 2> buffers = {{{nullptr, "f32", 10}, {nullptr, "i8", 10}}};
   std::array<TunebookBaselineParameter, 2> parameters = {{{"n", "10"}, {"operation", "sum"}}};
   const auto request = [&](const char* operation) {
-    return TunebookBaselineRequest{operation, buffers.data(), 2, parameters.data(), 2, 1 << 20, nullptr};
+    return TunebookBaselineRequest{operation, buffers.data(), 2, parameters.data(), 2, nullptr, 0, 1 << 20, nullptr};
   };
   EXPECT_EQ(error_of(request("sort")), "unavailable: the module knows no operation sort");
   EXPECT_EQ(error_of(request("reduce")), "unavailable: no reduce of i8 is built in (f32, f64, f16, bf16, i32 are)");

@@ -86,7 +86,7 @@ class MatmulTolerance : public testing::Test {
 
 TEST_F(MatmulTolerance, EveryDeclaredSizeTellsTf32FromOrders) {
   set_problem("96,80,112", 0, false);
-  EXPECT_EQ(problems_.size(), 15U);
+  EXPECT_EQ(problems_.size(), 16U);
   for (const auto& [id, setup] : problems_) {
     SCOPED_TRACE(setup.display);
     expect_wrong("tf32", id);
