@@ -10,8 +10,7 @@
 #include "element.cuh"
 #include "pack.cuh"
 #include "winograd.cuh"
-
-__device__ constexpr int round_up(int value, int step) { return (value + step - 1) / step * step; }
+#include "winograd_fused.cuh"
 
 template <typename T, int METHOD, int PW, int PH, int KB, int TW, int TH, int TK, int CB, int PAD, int PIPELINE,
           int BLOCKS>

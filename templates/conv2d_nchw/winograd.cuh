@@ -4,6 +4,7 @@
 //   pixels:   V[e] (channels x patches)     each 4 x 4 patch of the input likewise
 //   multiply: M[e] (filters x patches)      = transposed U[e] * V[e], 16 matrix products
 //   results:  each patch's 16 elements of M back to 2 x 2 pixels
+// METHOD 3 keeps the last three together, in winograd_fused.cuh.
 // U, V and M lie in `work`, in the accumulating type, padded with zeros to whole tiles of `multiply`, which so needs no checks.
 #pragma once
 
@@ -44,7 +45,32 @@ __device__ __forceinline__ void transform_pixels(Sum& a, Sum& b, Sum& c, Sum& d)
   d = fourth;
 }
 
-template <typename T, int KB, int PW, int PH, int CB>
+// A^T m A: the 2 x 2 pixels at (y0, x0) of the image `to`, those that it has.
+template <typename T, typename Sum>
+__device__ __forceinline__ void write_pixels(T* to, const Sum (&m)[4][4], int y0, int x0, int h, int w) {
+  Sum columns[2][4];
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    columns[0][j] = m[0][j] + (m[1][j] + m[2][j]);
+    columns[1][j] = (m[1][j] - m[2][j]) - m[3][j];
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    if (y0 + i >= h) break;
+    T* const row = to + static_cast<long long>(y0 + i) * w + x0;
+    pack<T, 2> written;
+    narrow(columns[i][0] + (columns[i][1] + columns[i][2]), written.element[0]);
+    narrow((columns[i][1] - columns[i][2]) - columns[i][3], written.element[1]);
+    if (w % 2 == 0) {  // both pixels are inside, and aligned
+      store_pack(row, written);
+    } else {
+      row[0] = written.element[0];
+      if (x0 + 1 < w) row[1] = written.element[1];
+    }
+  }
+}
+
+template <typename T, int KB, int PW, int PH, int CB, int METHOD>
 __global__ void __launch_bounds__(256)
     winograd_filters(T*, const T*, const T* __restrict__ weights, accumulator_t<T>* work, long long images, int channels, int h, int w,
                      int filters) {
@@ -69,10 +95,13 @@ __global__ void __launch_bounds__(256)
     rows[2][j] = half * ((g[0][j] + g[2][j]) - g[1][j]);
     rows[3][j] = g[2][j];
   }
-  const long long matrix = static_cast<long long>(layout.channels) * layout.filters;
+  // METHOD 3 reads a tile of KB filters and CB channels in one piece.
+  const long long tile = static_cast<long long>(k / KB) * (layout.channels / CB) + c / CB;
+  const long long place = METHOD == 3 ? tile * 16 * CB * KB + c % CB * KB + k % KB : index;
+  const long long matrix = METHOD == 3 ? CB * KB : static_cast<long long>(layout.channels) * layout.filters;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    Sum* const to = layout.u + index + i * 4 * matrix;
+    Sum* const to = layout.u + place + i * 4 * matrix;
     to[0] = rows[i][0];
     to[matrix] = half * ((rows[i][0] + rows[i][2]) + rows[i][1]);
     to[2 * matrix] = half * ((rows[i][0] + rows[i][2]) - rows[i][1]);
@@ -234,28 +263,8 @@ __global__ void __launch_bounds__(256)
   Sum m[4][4];
 #pragma unroll
   for (int e = 0; e < 16; ++e) m[e / 4][e % 4] = from[e * matrix];
-  Sum columns[2][4];
-#pragma unroll
-  for (int j = 0; j < 4; ++j) {
-    columns[0][j] = m[0][j] + (m[1][j] + m[2][j]);
-    columns[1][j] = (m[1][j] - m[2][j]) - m[3][j];
-  }
   const int image = patch / (layout.tiles_x * layout.tiles_y);
   const int y0 = patch / layout.tiles_x % layout.tiles_y * 2;
   const int x0 = patch % layout.tiles_x * 2;
-  T* const to = out + (static_cast<long long>(image) * filters + k) * h * w;
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    if (y0 + i >= h) break;
-    T* const row = to + static_cast<long long>(y0 + i) * w + x0;
-    pack<T, 2> written;
-    narrow(columns[i][0] + (columns[i][1] + columns[i][2]), written.element[0]);
-    narrow((columns[i][1] - columns[i][2]) - columns[i][3], written.element[1]);
-    if (w % 2 == 0) {  // both pixels are inside, and aligned
-      store_pack(row, written);
-    } else {
-      row[0] = written.element[0];
-      if (x0 + 1 < w) row[1] = written.element[1];
-    }
-  }
+  write_pixels(out + (static_cast<long long>(image) * filters + k) * h * w, m, y0, x0, h, w);
 }
