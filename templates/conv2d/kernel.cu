@@ -2,13 +2,14 @@
 // image(y + i - (fh - 1) / 2, x + j - (fw - 1) / 2) * filter(i, j), where the image is zero outside. All are row-major, out is as large
 // as the image. Every h, w, fh, fw >= 1 is right.
 //
-// SHARED = 0 is the textbook kernel. Otherwise a block copies its part of the image with the halo to shared memory, and each thread
+// SHARED = 0 is the textbook kernel, and 2, for small filters, in rows.cuh. With SHARED = 1 a block copies its part of the image with the halo to shared memory, and each thread
 // computes TX neighbouring columns by TY neighbouring rows: a row of the tile that was read once serves TX * UNROLL_W products, and
 // with several filter rows written out (UNROLL_H) also several rows of results. UNROLL_W filter columns are written out, which is
 // best the whole row; other widths are right too. Filters beyond 33 rows or columns are taken in parts of 33.
 #include "async_copy.cuh"
 #include "element.cuh"
 #include "pack.cuh"
+#include "rows.cuh"
 
 __device__ constexpr int round_up(int value, int step) { return (value + step - 1) / step * step; }
 
@@ -17,11 +18,11 @@ __device__ constexpr int max_part() { return 33; }
 __device__ constexpr int part_width(int unroll_w) { return unroll_w % 4 == 0 ? max_part() : unroll_w; }
 __device__ constexpr int halo_width(int unroll_w) { return round_up(part_width(unroll_w) - 1, 8); }
 
-// With eight columns per thread the threads together read every second quad at a time: half of the banks. Exchanging the quads of
-// each pair in every second group of 32 columns spreads them over all banks.
-template <int SWIZZLE>
-__device__ __forceinline__ int swizzled(int column) {
-  return SWIZZLE ? column ^ (column >> 5 & 1) * 4 : column;
+// Where a column of the tile lies in its row. With eight columns per thread the threads together read every second quad at a time: half of the
+// banks. SWIZZLE keeps the even quads in the first half of the row and the odd ones in the second, so that these are neighbours.
+template <int SWIZZLE, int PITCH>
+__device__ __forceinline__ constexpr int place(int column) {
+  return SWIZZLE ? (column / 4 % 2) * (PITCH / 2) + column / 8 * 4 + column % 4 : column;
 }
 
 // Adds ROWS rows of the filter, WIDTH columns each, to all of a thread's results. `tile` is the row of the tile where the thread's
@@ -32,12 +33,13 @@ __device__ __forceinline__ void add_rows(Sum (&sum)[TY][TX], const Sum* tile, in
   constexpr int kRead = TX < 4 ? TX : 4;  // elements per read from shared memory
   static_assert(TX % kRead == 0, "a thread's columns are whole packs");
   constexpr int kSegment = round_up(TX + WIDTH - 1, kRead);
+  constexpr bool kPairs = SWIZZLE && WIDTH != 4;  // a group of filter columns starts at an even quad: the place is known but for a constant
 #pragma unroll
   for (int r = 0; r < TY + ROWS - 1; ++r) {
     Sum segment[kSegment];
 #pragma unroll
     for (int s = 0; s < kSegment; s += kRead) {
-      const auto read = load_pack<kRead>(tile + r * PITCH + swizzled<SWIZZLE>(column + s));
+      const auto read = load_pack<kRead>(tile + r * PITCH + (kPairs ? column / 2 + place<SWIZZLE, PITCH>(s) : place<SWIZZLE, PITCH>(column + s)));
 #pragma unroll
       for (int v = 0; v < kRead; ++v) segment[s + v] = read.element[v];
     }
@@ -88,7 +90,7 @@ __device__ __forceinline__ void fill_tile(accumulator_t<T>* tile, const T* __res
         const bool inside = row_inside && (INSIDE || c >= first) && (INSIDE && s * 32 + 32 <= MIN_WIDTH || c < last);
         if constexpr (ASYNC) {
           if (s * 32 + 32 <= MIN_WIDTH || c < tile_w) {
-            copy_async<sizeof(T)>(tile + r * PITCH + swizzled<SWIZZLE>(c), inside ? row + s * 32 : image, inside);
+            copy_async<sizeof(T)>(tile + r * PITCH + place<SWIZZLE, PITCH>(c), inside ? row + s * 32 : image, inside);
           }
         } else {
           staged[q][s] = T(0);
@@ -103,7 +105,7 @@ __device__ __forceinline__ void fill_tile(accumulator_t<T>* tile, const T* __res
 #pragma unroll
         for (int s = 0; s < kSteps; ++s) {
           const int c = lane + s * 32;
-          if (s * 32 + 32 <= MIN_WIDTH || c < tile_w) tile[r * PITCH + swizzled<SWIZZLE>(c)] = widen(staged[q][s]);
+          if (s * 32 + 32 <= MIN_WIDTH || c < tile_w) tile[r * PITCH + place<SWIZZLE, PITCH>(c)] = widen(staged[q][s]);
         }
       }
     }
@@ -139,6 +141,16 @@ __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* _
       }
     }
     narrow(sum, out[y * w + x]);
+  } else if constexpr (SHARED == 2) {
+    static_assert(TX == 4, "four columns per thread");
+    const long long x = x0 + thread_x * TX;
+    const long long y = y0 + thread_y * TY;
+    if (x >= w || y >= h) return;
+    if (w % 4 == 0) {
+      filter_rows<true, T, TY, UNROLL_W, UNROLL_H>(out, image, filter, h, w, x, y);
+    } else {
+      filter_rows<false, T, TY, UNROLL_W, UNROLL_H>(out, image, filter, h, w, x, y);
+    }
   } else {
     static_assert(SWIZZLE == 0 || TX == 8, "the exchange is made for eight columns per thread");
     static_assert(ASYNC == 0 || sizeof(T) == sizeof(Sum) && sizeof(T) >= 4, "an asynchronous copy converts nothing");
@@ -216,7 +228,7 @@ __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* _
 #pragma unroll
             for (int r = 0; r < TY; ++r) {
 #pragma unroll
-              for (int x = 0; x < TX; ++x) sum[r][x] += corner[(i + r) * kPitch + swizzled<SWIZZLE>(column + x + j)] * weight;
+              for (int x = 0; x < TX; ++x) sum[r][x] += corner[(i + r) * kPitch + place<SWIZZLE, kPitch>(column + x + j)] * weight;
             }
           }
         }
