@@ -73,6 +73,21 @@ __device__ __forceinline__ void fill_tile(accumulator_t<T>* tile, const T* __res
   const int last = INSIDE || w - from_x >= tile_w ? tile_w : static_cast<int>(w - from_x);  // ... to here are inside
   const T* const corner = image + from_y * w + from_x + lane;
   const unsigned row_bytes = static_cast<unsigned>(w * static_cast<long long>(sizeof(T)));
+  if constexpr (ASYNC && INSIDE && sizeof(T) == 4) {
+    if (((from_x | w) & 3) == 0) {  // quads that begin in the tile are aligned, and inside the image as a whole
+#pragma unroll 1
+      for (int r = warp; r < tile_h; r += WARPS) {
+#pragma unroll
+        for (int s = 0; s < (PITCH + 127) / 128; ++s) {
+          const int c = (lane + s * 32) * 4;
+          if (s * 128 + 128 <= MIN_WIDTH || c < tile_w) {
+            copy_async<16>(tile + r * PITCH + place<SWIZZLE, PITCH>(c), image + (from_y + r) * w + from_x + c);
+          }
+        }
+      }
+      return;
+    }
+  }
 #pragma unroll 1
   for (int r0 = warp; r0 < tile_h; r0 += WARPS * kRows) {
     T staged[kRows][kSteps];
