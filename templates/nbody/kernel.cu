@@ -4,45 +4,20 @@
 // Each thread sums up BODIES accelerations, so that a body that was read once serves as many interactions. The sum over j is cut into
 // SPLIT slices, done by different warps of the block and added at the end in a fixed order: few bodies then still fill the GPU.
 // PARTS > 1 also cuts it over that many blocks, which leave their sums in `work`; nbody_add adds them, again in a fixed order.
-// STAGING = 1 passes the bodies through shared memory, one per thread at a time.
+// STAGING = 1 passes the bodies through shared memory, one per thread at a time. STAGING = 2, in pairs.cuh, takes each pair of bodies once.
+#include "attract.cuh"
 #include "element.cuh"
 #include "pack.cuh"
-
-// To 2 ulp. What it is given is at least softening^2, so that flushing subnormals changes nothing; handling them would cost three more
-// instructions for each interaction.
-__device__ __forceinline__ float inverse_sqrt(float x) {
-#ifdef TUNEBOOK_CPU
-  return rsqrtf(x);
-#else
-  float result;
-  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
-  return result;
-#endif
-}
-__device__ __forceinline__ double inverse_sqrt(double x) { return rsqrt(x); }
-
-template <typename Sum>
-struct vector3 {
-  Sum x, y, z;
-};
-
-// 20 floating-point operations by convention: 3 differences, 6 for the distance, 3 products and 6 for the sums, 2 for the root.
-template <typename Sum>
-__device__ __forceinline__ void attract(vector3<Sum>& acceleration, const vector3<Sum>& at, const pack<Sum, 4>& body, Sum softening2) {
-  const Sum dx = body.element[0] - at.x;
-  const Sum dy = body.element[1] - at.y;
-  const Sum dz = body.element[2] - at.z;
-  const Sum inverse = inverse_sqrt(dx * dx + (dy * dy + (dz * dz + softening2)));
-  const Sum factor = (body.element[3] * inverse) * (inverse * inverse);
-  acceleration.x += dx * factor;
-  acceleration.y += dy * factor;
-  acceleration.z += dz * factor;
-}
+#include "pairs.cuh"
 
 template <typename T, int STAGING, int BLOCK, int BODIES, int SPLIT, int UNROLL, int PREFETCH, int PARTS>
 __global__ void __launch_bounds__(BLOCK) nbody(T* __restrict__ accelerations, const T* __restrict__ bodies,
                                                double* work, long long n, T softening) {
   using Sum = accumulator_t<T>;
+  if constexpr (STAGING == 2) {
+    meet_tiles<T, BLOCK, BODIES, UNROLL>(bodies, reinterpret_cast<Sum*>(work), n, widen(softening) * widen(softening));
+    return;
+  }
   constexpr int kMembers = BLOCK / SPLIT;  // threads of a slice
   static_assert(BLOCK % SPLIT == 0 && kMembers % 32 == 0, "a slice has whole warps");
   static_assert(kMembers % UNROLL == 0, "UNROLL divides a slice's part of a tile");
@@ -56,15 +31,7 @@ __global__ void __launch_bounds__(BLOCK) nbody(T* __restrict__ accelerations, co
   const long long to = part == PARTS - 1 ? n : tiles * (part + 1) / PARTS * BLOCK;
   const Sum softening2 = widen(softening) * widen(softening);
 
-  auto load = [&](long long index) {  // past the end: no mass, which attracts nothing
-    pack<Sum, 4> body{};
-    if (index < n) {
-      const auto read = load_pack<4>(bodies + index * 4);
-#pragma unroll
-      for (int c = 0; c < 4; ++c) body.element[c] = widen(read.element[c]);
-    }
-    return body;
-  };
+  auto load = [&](long long index) { return load_body(bodies, index, n); };
 
   vector3<Sum> at[BODIES];
   vector3<Sum> sum[BODIES] = {};
@@ -146,14 +113,15 @@ __global__ void __launch_bounds__(BLOCK) nbody(T* __restrict__ accelerations, co
   }
 }
 
-// One coordinate per thread.
-template <typename T, int PARTS>
+// One coordinate per thread: the sums of all parts, or with STAGING 2 of all tiles.
+template <typename T, int STAGING, int BLOCK, int BODIES, int PARTS>
 __global__ void __launch_bounds__(256) nbody_add(T* __restrict__ accelerations, const T* __restrict__, double* work, long long n, T) {
   const long long index = static_cast<long long>(blockIdx.x) * 256 + threadIdx.x;
   if (index >= 3 * n) return;
-  const accumulator_t<T>* const parts = reinterpret_cast<const accumulator_t<T>*>(work);
+  const accumulator_t<T>* const sums = reinterpret_cast<const accumulator_t<T>*>(work);
+  const int count = STAGING == 2 ? static_cast<int>((n + BLOCK * BODIES - 1) / (BLOCK * BODIES)) : PARTS;
   accumulator_t<T> sum = 0;
-#pragma unroll
-  for (int p = 0; p < PARTS; ++p) sum += parts[3 * p * n + index];
+#pragma unroll 8
+  for (int p = 0; p < count; ++p) sum += sums[3 * p * n + index];
   narrow(sum, accelerations[index]);
 }
