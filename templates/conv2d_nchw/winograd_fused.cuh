@@ -159,6 +159,7 @@ __global__ void __launch_bounds__(METHOD == 3 ? 16 * (KB / TK) * (PW * PH / (TW 
     // shared memory waiting for long; late, when they are there, the pixels are transformed.
     constexpr int kLoads = CB * 3 / 8;
     constexpr int kTransform = CB * 3 / 4;
+    static_assert(kTransform < CB - 1, "before the barrier of the stage");
     load_pixels(0, 0, 1);
     copy_filters(0, 0, 0, 1);
     transform(0);
