@@ -2,62 +2,16 @@
 // image(y + i - (fh - 1) / 2, x + j - (fw - 1) / 2) * filter(i, j), where the image is zero outside. All are row-major, out is as large
 // as the image. Every h, w, fh, fw >= 1 is right.
 //
-// SHARED = 0 is the textbook kernel, and 2, for small filters, in rows.cuh. With SHARED = 1 a block copies its part of the image with the halo to shared memory, and each thread
+// SHARED = 0 is the textbook kernel; 2, for small filters, is in rows.cuh, and 3, for large ones, in row_pairs.cuh. With SHARED = 1 a block copies its part of the image with the halo to shared memory, and each thread
 // computes TX neighbouring columns by TY neighbouring rows: a row of the tile that was read once serves TX * UNROLL_W products, and
 // with several filter rows written out (UNROLL_H) also several rows of results. UNROLL_W filter columns are written out, which is
 // best the whole row; other widths are right too. Filters beyond 33 rows or columns are taken in parts of 33.
+#include "add_rows.cuh"
 #include "async_copy.cuh"
 #include "element.cuh"
 #include "pack.cuh"
+#include "row_pairs.cuh"
 #include "rows.cuh"
-
-__device__ constexpr int round_up(int value, int step) { return (value + step - 1) / step * step; }
-
-// The most of a filter that is taken at a time, and the room for its halo in a row of the tile.
-__device__ constexpr int max_part() { return 33; }
-__device__ constexpr int part_width(int unroll_w) { return unroll_w % 4 == 0 ? max_part() : unroll_w; }
-__device__ constexpr int halo_width(int unroll_w) { return round_up(part_width(unroll_w) - 1, 8); }
-
-// Where a column of the tile lies in its row. With eight columns per thread the threads together read every second quad at a time: half of the
-// banks. SWIZZLE keeps the even quads in the first half of the row and the odd ones in the second, so that these are neighbours.
-template <int SWIZZLE, int PITCH>
-__device__ __forceinline__ constexpr int place(int column) {
-  return SWIZZLE ? (column / 4 % 2) * (PITCH / 2) + column / 8 * 4 + column % 4 : column;
-}
-
-// Adds ROWS rows of the filter, WIDTH columns each, to all of a thread's results. `tile` is the row of the tile where the thread's
-// first result meets the first of these filter rows, `column` where its first result meets the first of these filter columns. The
-// tile's row r meets filter row u in the result's row r - u.
-template <int ROWS, int WIDTH, int TX, int TY, int PITCH, int SWIZZLE, typename Sum>
-__device__ __forceinline__ void add_rows(Sum (&sum)[TY][TX], const Sum* tile, int column, const Sum* weights, int weights_pitch) {
-  constexpr int kRead = TX < 4 ? TX : 4;  // elements per read from shared memory
-  static_assert(TX % kRead == 0, "a thread's columns are whole packs");
-  constexpr int kSegment = round_up(TX + WIDTH - 1, kRead);
-  constexpr bool kPairs = SWIZZLE && WIDTH != 4;  // a group of filter columns starts at an even quad: the place is known but for a constant
-#pragma unroll
-  for (int r = 0; r < TY + ROWS - 1; ++r) {
-    Sum segment[kSegment];
-#pragma unroll
-    for (int s = 0; s < kSegment; s += kRead) {
-      const auto read = load_pack<kRead>(tile + r * PITCH + (kPairs ? column / 2 + place<SWIZZLE, PITCH>(s) : place<SWIZZLE, PITCH>(column + s)));
-#pragma unroll
-      for (int v = 0; v < kRead; ++v) segment[s + v] = read.element[v];
-    }
-#pragma unroll
-    for (int u = 0; u < ROWS; ++u) {
-      if (r - u < 0 || r - u >= TY) continue;
-#pragma unroll
-      for (int j0 = 0; j0 < WIDTH; j0 += 4) {
-        const auto weight = load_pack<4>(weights + u * weights_pitch + j0);
-#pragma unroll
-        for (int j = j0; j < j0 + 4 && j < WIDTH; ++j) {
-#pragma unroll
-          for (int x = 0; x < TX; ++x) sum[r - u][x] += segment[x + j] * weight.element[j - j0];
-        }
-      }
-    }
-  }
-}
 
 // Copies the part of the image whose corner is (from_y, from_x) to shared memory, zero outside of the image; INSIDE: all of it lies inside,
 // and a row of the image has less than 2^32 bytes.
@@ -73,21 +27,6 @@ __device__ __forceinline__ void fill_tile(accumulator_t<T>* tile, const T* __res
   const int last = INSIDE || w - from_x >= tile_w ? tile_w : static_cast<int>(w - from_x);  // ... to here are inside
   const T* const corner = image + from_y * w + from_x + lane;
   const unsigned row_bytes = static_cast<unsigned>(w * static_cast<long long>(sizeof(T)));
-  if constexpr (ASYNC && INSIDE && sizeof(T) == 4) {
-    if (((from_x | w) & 3) == 0) {  // quads that begin in the tile are aligned, and inside the image as a whole
-#pragma unroll 1
-      for (int r = warp; r < tile_h; r += WARPS) {
-#pragma unroll
-        for (int s = 0; s < (PITCH + 127) / 128; ++s) {
-          const int c = (lane + s * 32) * 4;
-          if (s * 128 + 128 <= MIN_WIDTH || c < tile_w) {
-            copy_async<16>(tile + r * PITCH + place<SWIZZLE, PITCH>(c), image + (from_y + r) * w + from_x + c);
-          }
-        }
-      }
-      return;
-    }
-  }
 #pragma unroll 1
   for (int r0 = warp; r0 < tile_h; r0 += WARPS * kRows) {
     T staged[kRows][kSteps];
@@ -166,6 +105,8 @@ __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* _
     } else {
       filter_rows<false, T, TY, UNROLL_W, UNROLL_H>(out, image, filter, h, w, x, y);
     }
+  } else if constexpr (SHARED == 3) {
+    filter_pairs<T, BX, BY, TX, TY, UNROLL_W, UNROLL_H, SWIZZLE>(out, image, filter, h, w, fh, x0, y0);
   } else {
     static_assert(SWIZZLE == 0 || TX == 8, "the exchange is made for eight columns per thread");
     static_assert(ASYNC == 0 || sizeof(T) == sizeof(Sum) && sizeof(T) >= 4, "an asynchronous copy converts nothing");
@@ -250,28 +191,8 @@ __global__ void __launch_bounds__(BX* BY) conv2d(T* __restrict__ out, const T* _
       }
     }
 
-    constexpr int kWrite = TX < 4 ? TX : 4;
-    const bool aligned = w % kWrite == 0;  // a pack then lies inside or outside as a whole
     const long long x = x0 + column;
 #pragma unroll
-    for (int r = 0; r < TY; ++r) {
-      const long long y = y0 + thread_y * TY + r;
-      if (y >= h) break;
-      T* const row = out + y * w + x;
-#pragma unroll
-      for (int c = 0; c < TX; c += kWrite) {
-        pack<T, kWrite> written;
-#pragma unroll
-        for (int v = 0; v < kWrite; ++v) narrow(sum[r][c + v], written.element[v]);
-        if (aligned) {
-          if (x + c < w) store_pack(row + c, written);
-        } else {
-#pragma unroll
-          for (int v = 0; v < kWrite; ++v) {
-            if (x + c + v < w) row[c + v] = written.element[v];
-          }
-        }
-      }
-    }
+    for (int r = 0; r < TY; ++r) write_columns(out, sum[r], h, w, x, y0 + thread_y * TY + r);
   }
 }

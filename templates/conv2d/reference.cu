@@ -6,6 +6,7 @@
 // - (1.25 + log2(h w) / 16) k u is for longer sums. Inputs uniform in (-1, 1) make a sum of j terms a random walk of sqrt(j) / 3, rounded
 //   by 0.41 u times itself (root mean square): 0.1 k u at the end. As walks that go far are also rounded more, the chance of an error
 //   above t falls as exp(-pi t / (2 * 0.137 k u)): to 6e-7 for any of h w elements at this bound.
+//   The fast FIR filter (SHARED 3) adds two walks of half the length, on sums or differences of inputs: 0.11 k u.
 // - 4 sqrt(k) u: roundings of the products themselves, where they are not fused.
 // - rel: the rounding of the reference's result to T; f16: that of the kernel's own result too.
 // Inputs rounded to TF32 (10 bits) leave 1460 sqrt(k) u, far more than the bound at k = 1089, 85 k^0.5 u. So do sums in f16 for f16.
