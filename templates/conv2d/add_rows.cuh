@@ -11,8 +11,8 @@ __device__ constexpr int max_part() { return 33; }
 __device__ constexpr int part_width(int unroll_w) { return unroll_w % 4 == 0 ? max_part() : unroll_w; }
 __device__ constexpr int halo_width(int unroll_w) { return round_up(part_width(unroll_w) - 1, 8); }
 
-// Where a column of the tile lies in its row. With eight columns per thread the threads together read every second quad at a time: half of the
-// banks. SWIZZLE keeps the even quads in the first half of the row and the odd ones in the second, so that these are neighbours.
+// Where a column of the tile lies in its row. With eight columns per thread the threads together read every second quad at a time: half of
+// the banks. SWIZZLE keeps the even quads in the first half of the row and the odd ones in the second, so that these are neighbours.
 template <int SWIZZLE, int PITCH>
 __device__ __forceinline__ constexpr int place(int column) {
   return SWIZZLE ? (column / 4 % 2) * (PITCH / 2) + column / 8 * 4 + column % 4 : column;
@@ -26,7 +26,7 @@ __device__ __forceinline__ void add_rows(Sum (&sum)[TY][TX], const Sum* tile, in
   constexpr int kRead = TX < 4 ? TX : 4;  // elements per read from shared memory
   static_assert(TX % kRead == 0, "a thread's columns are whole packs");
   constexpr int kSegment = round_up(TX + WIDTH - 1, kRead);
-  constexpr bool kPairs = SWIZZLE && WIDTH != 4;  // a group of filter columns starts at an even quad: the place is known but for a constant
+  constexpr bool kPairs = SWIZZLE && WIDTH != 4;  // a group of filter columns starts at an even quad, so that places differ by constants
 #pragma unroll
   for (int r = 0; r < TY + ROWS - 1; ++r) {
     Sum segment[kSegment];

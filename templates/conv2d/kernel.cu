@@ -2,10 +2,11 @@
 // image(y + i - (fh - 1) / 2, x + j - (fw - 1) / 2) * filter(i, j), where the image is zero outside. All are row-major, out is as large
 // as the image. Every h, w, fh, fw >= 1 is right.
 //
-// SHARED = 0 is the textbook kernel; 2, for small filters, is in rows.cuh, and 3, for large ones, in row_pairs.cuh. With SHARED = 1 a block copies its part of the image with the halo to shared memory, and each thread
-// computes TX neighbouring columns by TY neighbouring rows: a row of the tile that was read once serves TX * UNROLL_W products, and
-// with several filter rows written out (UNROLL_H) also several rows of results. UNROLL_W filter columns are written out, which is
-// best the whole row; other widths are right too. Filters beyond 33 rows or columns are taken in parts of 33.
+// SHARED = 0 is the textbook kernel; 2, for small filters, is in rows.cuh, and 3, for large ones, in row_pairs.cuh. With SHARED = 1 a block
+// copies its part of the image with the halo to shared memory, and each thread computes TX neighbouring columns by TY neighbouring rows: a
+// row of the tile that was read once serves TX * UNROLL_W products, and with several filter rows written out (UNROLL_H) also several rows
+// of results. UNROLL_W filter columns are written out, which is best the whole row; other widths are right too. Filters beyond 33 rows or
+// columns are taken in parts of 33.
 #include "add_rows.cuh"
 #include "async_copy.cuh"
 #include "element.cuh"

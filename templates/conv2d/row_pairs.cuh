@@ -1,17 +1,17 @@
-// Large filters with three products where four are needed (a two-parallel fast FIR filter, Mou and Duhamel, 1987). Let E and O be the even and
-// the odd rows of the image, counted from the first that the results need, G and H those of the filter. Then the even and the odd rows of
-// results are
+// Large filters with three products where four are needed (a two-parallel fast FIR filter, Mou and Duhamel, 1987). Let E and O be the even
+// and the odd rows of the image, counted from the first that the results need, G and H those of the filter. Then the even and the odd rows
+// of results are
 //   G E + H O = (G + H) O + G (E - O)      and      G O + H E' = (G + H) O + H (E' - O)
-// where a product is a filter of half the rows, and E' is E from the next row on. What the products need lies in shared memory: the filter as
-// G + H, G and H, the image as O, E - O and E' - O. One loop goes through the products, with one set of sums, of TY / 2 rows.
+// where a product is a filter of half the rows, and E' is E from the next row on. What the products need lies in shared memory: the filter
+// as G + H, G and H, the image as O, E - O and E' - O. One loop goes through the products, with one set of sums, of TY / 2 rows.
 #pragma once
 
 #include "add_rows.cuh"
 #include "element.cuh"
 #include "pack.cuh"
 
-// Rows n of O, E - O and E' - O, of the part of the image whose corner is (from_y, from_x). `plane` elements lie between them. INSIDE: the image
-// has all of it, one row more included.
+// Rows n of O, E - O and E' - O, of the part of the image whose corner is (from_y, from_x). `plane` elements lie between them. INSIDE: the
+// image has all of it, one row more included.
 template <bool INSIDE, typename T, int WARPS, int PITCH, int SWIZZLE>
 __device__ __forceinline__ void fill_pairs(accumulator_t<T>* tile, int plane, const T* __restrict__ image, long long h, long long w,
                                            long long from_y, long long from_x, int pairs, int tile_w) {
