@@ -45,7 +45,7 @@ struct pipelined {
   static constexpr int kDepths = BK / SLICES;  // of a tile, that one slice multiplies
   static_assert(BK % SLICES == 0 && kDepths % UNROLL == 0, "UNROLL divides what a slice multiplies of a tile");
   static_assert(STAGES >= 2, "one tile is multiplied while others arrive");
-  static_assert(FRAGMENTS == 1 || (FRAGMENTS == 2 && UNROLL % 2 == 0), "fragments take turns");
+  static_assert(FRAGMENTS == 1 || UNROLL % 2 == 0, "two fragments take turns");
 
   using loader_a = operand_loader<T, TA == transposition::n, BM, BK, kPitchA, VEC, kThreads>;
   using loader_b = operand_loader<T, TB == transposition::t, BN, BK, kPitchB, VEC, kThreads>;
@@ -90,8 +90,8 @@ struct pipelined {
     int filled = (STAGES - 1) * kStage;  // where the tile goes that is brought next
     shared_pointer<Sum> a_read = a_first;
     shared_pointer<Sum> b_read = b_first;
-    typename tile_t::fragment fragment[FRAGMENTS];
-    if constexpr (FRAGMENTS == 2) {
+    typename tile_t::fragment fragment[FRAGMENTS == 1 ? 1 : 2];
+    if constexpr (FRAGMENTS != 1) {
       if (steps > 0) mine.read(fragment[0], a_read, b_read);
     }
 
@@ -119,7 +119,8 @@ struct pipelined {
             mine.read(fragment[0], a_read + u * kPitchA, b_read + u * kPitchB);
             mine.template multiply_add<FMA_ORDER>(fragment[0]);
           } else {
-            // The next step's fragment is on its way while this one's is multiplied, across tiles too.
+            // The next step's fragment is on its way while this one's is multiplied, across tiles too. The compiler may put its reads off
+            // until it is needed, but not beyond a barrier.
             if (u + 1 < UNROLL) {
               mine.read(fragment[(u + 1) % 2], a_read + (u + 1) * kPitchA, b_read + (u + 1) * kPitchB);
             } else if (UNROLL < kDepths && depth0 + UNROLL < kDepths) {
@@ -128,6 +129,7 @@ struct pipelined {
               turn();
               if (next + 1 < end) mine.read(fragment[0], a_read, b_read);
             }
+            if constexpr (FRAGMENTS == 3) __syncwarp();
             mine.template multiply_add<FMA_ORDER>(fragment[u % 2]);
           }
         }
@@ -203,7 +205,7 @@ __device__ __forceinline__ void pipelined_product(T* __restrict__ c, const T* __
         const int columns = static_cast<int>(n - column0 < BN ? n - column0 : BN);
         T* const to = c + row0 * n + column0;
         const T* const in = c_in + row0 * n + column0;
-        if constexpr (tile_t::kStaged <= STAGES * path::kStage) {
+        if constexpr (tile_t::kScattered && tile_t::kStaged <= STAGES * path::kStage) {
           mine.template write_staged<kWrite, EPILOGUE>(shared, to, in, n, rows, columns, alpha, beta);
         } else {
           mine.template write<kWrite, EPILOGUE>(to, in, n, rows, columns, alpha, beta);
@@ -300,6 +302,8 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) _
 
 // Sums the parts of each tile, where the blocks that computed them did not: a pack of results per thread, with more blocks than the tiles
 // have, and so faster for many parts.
+// With SPLIT = 0 kSumBlocks times as many as computed them, as kernel.json says: few would wait for one pack of parts after the other.
+constexpr int kSumBlocks = 16;
 template <typename T, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN, int WM, int WN, int PAD,
           int VEC, int GROUP, int SPLIT, int PAD_COPY>
 __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32) matmul_sum_parts(MATMUL_ARGUMENTS(T)) {
@@ -308,7 +312,7 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32) matmul_sum_parts(M
   constexpr int kWrite = PAD_COPY ? 1 : VEC;
   const long long tiles_m = (m + BM - 1) / BM;
   const long long tiles_n = (n + BN - 1) / BN;
-  const k_split<SPLIT> split(tiles_m * tiles_n, (k + BK - 1) / BK, gridDim.x);
+  const k_split<SPLIT> split(tiles_m * tiles_n, (k + BK - 1) / BK, gridDim.x / kSumBlocks);
   const tile_t mine(threadIdx.x);
   Sum* const parts = parts_of<T, TA, TB, PAD_COPY>(workspace, m, n, k);
 #pragma unroll 1

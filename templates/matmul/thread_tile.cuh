@@ -67,38 +67,55 @@ class thread_tile {
   }
 
   // FMA_ORDER: 0 along the rows; 1 the same, every second row backwards; 2 down the columns, every second one upwards. Then each
-  // multiply-add shares an operand with the last. The compiler keeps the order more or less; what it does to reads of registers, and
-  // to their banks, is for measuring.
+  // multiply-add shares an operand with the last. 3 along pairs of rows, 4 down pairs of columns: two multiply-adds share an operand, the next
+  // two the other ones. The compiler keeps the order more or less; what it does to reads of registers, and to their banks, is for measuring.
   template <int FMA_ORDER>
   __device__ __forceinline__ void multiply_add(const fragment& f) {
-    constexpr bool kByRows = FMA_ORDER < 2;
+    constexpr bool kByRows = FMA_ORDER < 2 || FMA_ORDER == 3;
     constexpr bool kSerpentine = FMA_ORDER > 0;
-    constexpr int kOuter = kByRows ? TM : TN;
+    constexpr int kTogether = FMA_ORDER < 3 ? 1 : 2;
+    constexpr int kOuter = (kByRows ? TM : TN) / kTogether;
     constexpr int kInner = kByRows ? TN : TM;
 #pragma unroll
     for (int outer = 0; outer < kOuter; ++outer) {
 #pragma unroll
       for (int step = 0; step < kInner; ++step) {
         const int inner = kSerpentine && outer % 2 == 1 ? kInner - 1 - step : step;
-        const int i = kByRows ? outer : inner;
-        const int j = kByRows ? inner : outer;
-        sum_[i][j] += f.a[i] * f.b[j];
+#pragma unroll
+        for (int of = 0; of < kTogether; ++of) {
+          const int line = outer * kTogether + (step % 2 == 0 ? of : kTogether - 1 - of);
+          const int i = kByRows ? line : inner;
+          const int j = kByRows ? inner : line;
+          sum_[i][j] += f.a[i] * f.b[j];
+        }
       }
     }
   }
 
-  // The thread's sums as they lie in scratch memory: one by one, those of all threads side by side. As packs they would have to lie in
-  // neighbouring registers: see write_staged().
+  // As many results as fill half of the registers: packs of them would have to lie in neighbouring ones, many in the bank of an operand that
+  // is read with them, and each multiply-add would take longer.
+  static constexpr bool kScattered = TM * TN * sizeof(Sum) >= 512;
+
+  // The thread's sums as they lie in scratch memory, those of all threads side by side: one by one if they are scattered, else in packs.
   __device__ __forceinline__ void put(Sum* tile, int thread) const {
+    if constexpr (kScattered) {
 #pragma unroll
-    for (int i = 0; i < TM * TN; ++i) tile[i * kThreads + thread] = sum_[i / TN][i % TN];
+      for (int i = 0; i < TM * TN; ++i) tile[i * kThreads + thread] = sum_[i / TN][i % TN];
+    } else {
+      put_packs(tile, thread);
+    }
   }
   __device__ __forceinline__ void add(const Sum* tile, int thread) {
 #pragma unroll
-    for (int i = 0; i < TM * TN; ++i) sum_[i / TN][i % TN] += tile[i * kThreads + thread];
+    for (int q = 0; q < kPacks; ++q) {
+      const auto part = scratch(tile, q, thread);
+#pragma unroll
+      for (int v = 0; v < kReadN; ++v) sum_[q / (TN / kReadN)][q % (TN / kReadN) * kReadN + v] += part.element[v];
+    }
   }
   // Pack q of them: packs go along the thread's rows.
   __device__ __forceinline__ static pack<Sum, kReadN> scratch(const Sum* tile, int q, int thread) {
+    if constexpr (!kScattered) return reinterpret_cast<const pack<Sum, kReadN>*>(tile)[q * kThreads + thread];
     pack<Sum, kReadN> part;
 #pragma unroll
     for (int v = 0; v < kReadN; ++v) part.element[v] = tile[(q * kReadN + v) * kThreads + thread];
@@ -148,9 +165,7 @@ class thread_tile {
     }
   }
 
-  // The same by way of shared memory, for results that come from the loop: stored as packs straight from there, they would have to lie in
-  // neighbouring registers, many of them in the bank of an operand that is read with them, and each multiply-add would take longer.
-  // Neighbouring lanes write neighbours in C. `staging`: kStaged elements of shared memory for all warps, which nobody else uses meanwhile.
+  // The same by way of shared memory, for scattered results. Neighbouring lanes write neighbours in C. `staging`: kStaged elements of shared memory for all warps, which nobody else uses meanwhile.
   static constexpr int kStagedPitch = WN + WN / 32 + (WN > 128 ? 2 : 1);  // such that neither way meets a bank more than twice
   static constexpr int kStaged = kThreads / 32 * (WM / TM) * kStagedPitch;
   template <int WIDTH, epilogue EPILOGUE>
