@@ -10,7 +10,7 @@
 #include "element.cuh"
 #include "pack.cuh"
 
-template <typename T, bool DEPTH_FIRST, int SPAN, int BK, int PITCH, int VEC, int THREADS>
+template <typename T, bool DEPTH_FIRST, int SPAN, int BK, int PITCH, int VEC, int THREADS, int TILES>
 class operand_loader {
  public:
   using Sum = accumulator_t<T>;
@@ -34,16 +34,19 @@ class operand_loader {
 
   // Begins to bring the next tile to shared memory, `at` elements behind the first one, or as far as registers. start() is for tiles all of
   // whose positions and depths exist, and so compares nothing; start_ragged() for any, with the number of depths that exist: what does not
-  // is zero.
-  __device__ __forceinline__ void start(int at) { start<true>(at, 0); }
-  __device__ __forceinline__ void start_ragged(int at, int depth_left) { start<false>(at, depth_left - depth_); }
+  // is zero. Up to TILES tiles, by number, can be on their way before the first is finished.
+  __device__ __forceinline__ void start(int at, int tile) { start<true>(at, 0, staged_[kAsync ? 0 : tile]); }
+  __device__ __forceinline__ void start_ragged(int at, int depth_left, int tile) {
+    start<false>(at, depth_left - depth_, staged_[kAsync ? 0 : tile]);
+  }
 
   // Goes on to the tile behind that. Apart from start(), so that it need not wait until the copies have read their addresses.
   __device__ __forceinline__ void advance() { next_ += DEPTH_FIRST ? BK : kDepthPasses * step_; }
 
   // Brings what start() left in registers to the same tile.
-  __device__ __forceinline__ void finish(int at) const {
+  __device__ __forceinline__ void finish(int at, int tile) const {
     if constexpr (!kAsync) {
+      const pack<T, VEC>(&staged)[kHeld] = staged_[tile];
       const shared_pointer<Sum> to = to_ + at;
 #pragma unroll
       for (int r = 0; r < kPositionPasses; ++r) {
@@ -51,13 +54,13 @@ class operand_loader {
         for (int h = 0; h < kDepthPasses; ++h) {
           const int pass = h * kDepthStep * PITCH + r * kPositionStep;
           if constexpr (DEPTH_FIRST) {
-            const pack<T, VEC>& read = staged_[r * kDepthPasses + h];
+            const pack<T, VEC>& read = staged[r * kDepthPasses + h];
 #pragma unroll
             for (int v = 0; v < VEC; ++v) (to + (pass + v * PITCH)).store(pack<Sum, 1>{{widen(read.element[v])}});
           } else {
             pack<Sum, VEC> wide;
 #pragma unroll
-            for (int v = 0; v < VEC; ++v) wide.element[v] = widen(staged_[h * kPositionPasses + r].element[v]);
+            for (int v = 0; v < VEC; ++v) wide.element[v] = widen(staged[h * kPositionPasses + r].element[v]);
             (to + pass).store(wide);
           }
         }
@@ -67,12 +70,14 @@ class operand_loader {
 
  private:
   static constexpr int kPacks = SPAN * BK / (VEC * THREADS);  // that one thread moves per tile
+  static constexpr int kHeld = kAsync ? 1 : kPacks;             // and of these in registers
   static_assert(kPacks * VEC * THREADS == SPAN * BK, "the threads share a tile evenly");
   static_assert(BK % VEC == 0 && SPAN % VEC == 0, "packs do not straddle rows");
 
-  // Depths first: two neighbouring lanes read neighbouring packs of one row (a sector, in f32), the others go down the rows. With
+  // Depths first: neighbouring lanes read neighbouring packs of one row (8 elements: a sector, in f32), the others go down the rows. With
   // tiles padded by 4 their stores then fall into different banks.
-  static constexpr int kLow = BK / VEC < 2 ? BK / VEC : 2;
+  static constexpr int kSector = VEC < 4 ? 8 / VEC : 2;
+  static constexpr int kLow = BK / VEC < kSector ? BK / VEC : kSector;
   static constexpr int kRound = kLow * SPAN;  // threads that cover each position once
   static constexpr bool kMore = THREADS >= kRound;
   static_assert(!DEPTH_FIRST || (kMore ? THREADS % kRound == 0 : kRound % THREADS == 0), "whole rounds");
@@ -98,7 +103,7 @@ class operand_loader {
   }
 
   template <bool WHOLE>
-  __device__ __forceinline__ void start(int at, int depth_left) {
+  __device__ __forceinline__ void start(int at, int depth_left, pack<T, VEC> (&staged)[kHeld]) {
     const shared_pointer<Sum> to = to_ + at;
     if constexpr (DEPTH_FIRST) {
       const T* row = next_;
@@ -107,7 +112,7 @@ class operand_loader {
 #pragma unroll
         for (int h = 0; h < kDepthPasses; ++h) {
           const bool valid = WHOLE || (r * kPositionStep < left_ && h * kDepthStep < depth_left);
-          staged_[r * kDepthPasses + h] = valid ? load_pack<VEC>(row + h * kDepthStep) : pack<T, VEC>{};
+          staged[r * kDepthPasses + h] = valid ? load_pack<VEC>(row + h * kDepthStep) : pack<T, VEC>{};
         }
         row += step_;
       }
@@ -126,7 +131,7 @@ class operand_loader {
               copy_async<kBytes>(to + (h * kDepthStep * PITCH + r * kPositionStep + v), from + v, valid);
             }
           } else {
-            staged_[h * kPositionPasses + r] = valid ? load_pack<VEC>(from) : pack<T, VEC>{};
+            staged[h * kPositionPasses + r] = valid ? load_pack<VEC>(from) : pack<T, VEC>{};
           }
         }
         row += step_;
@@ -139,5 +144,5 @@ class operand_loader {
   const T* next_;                 // its place in the next tile in memory
   long long step_;                // from the rows of one pass to those of the next
   int left_;                      // positions from it on that exist
-  pack<T, VEC> staged_[kAsync ? 1 : kPacks];
+  pack<T, VEC> staged_[kAsync ? 1 : TILES][kHeld];
 };

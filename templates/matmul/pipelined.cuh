@@ -47,8 +47,8 @@ struct pipelined {
   static_assert(STAGES >= 2, "one tile is multiplied while others arrive");
   static_assert(FRAGMENTS == 1 || UNROLL % 2 == 0, "two fragments take turns");
 
-  using loader_a = operand_loader<T, TA == transposition::n, BM, BK, kPitchA, VEC, kThreads>;
-  using loader_b = operand_loader<T, TB == transposition::t, BN, BK, kPitchB, VEC, kThreads>;
+  using loader_a = operand_loader<T, TA == transposition::n, BM, BK, kPitchA, VEC, kThreads, STAGES - 1>;
+  using loader_b = operand_loader<T, TB == transposition::t, BN, BK, kPitchB, VEC, kThreads, STAGES - 1>;
 
   // Adds `steps` steps, BK deep each, to the thread's sums; of step number `ragged`, the last of all, only `tail` depths exist, and `full`
   // says that all of the tile's rows and columns do. Shared memory is free before and after. Counted in 32 bits: k is below 2^35, since more
@@ -56,30 +56,29 @@ struct pipelined {
   static __device__ __forceinline__ void multiply(tile_t& mine, int slice, loader_a& from_a, loader_b& from_b, Sum* shared, bool full,
                                                   unsigned steps, unsigned ragged, int tail) {
     const unsigned whole = full ? min(steps, ragged) : 0;
-    auto start = [&](unsigned step, int at) {
+    auto start = [&](unsigned step, int at, int tile) {
       if (__builtin_expect(step < whole, 1)) {
-        from_a.start(at);
-        from_b.start(at);
+        from_a.start(at, tile);
+        from_b.start(at, tile);
       } else if (step < steps) {
         const int depths = step == ragged ? tail : BK;
-        from_a.start_ragged(at, depths);
-        from_b.start_ragged(at, depths);
+        from_a.start_ragged(at, depths, tile);
+        from_b.start_ragged(at, depths, tile);
       }
       from_a.advance();
       from_b.advance();
       commit_copies();
     };
-    auto finish = [&](unsigned step, int at) {
+    auto finish = [&](unsigned step, int at, int tile) {
       if (step < steps) {
-        from_a.finish(at);
-        from_b.finish(at);
+        from_a.finish(at, tile);
+        from_b.finish(at, tile);
       }
     };
 #pragma unroll
-    for (int s = 0; s < STAGES - 1; ++s) {
-      start(s, s * kStage);
-      finish(s, s * kStage);
-    }
+    for (int s = 0; s < STAGES - 1; ++s) start(s, s * kStage, s);
+#pragma unroll
+    for (int s = 0; s < STAGES - 1; ++s) finish(s, s * kStage, s);
     wait_for_copies<STAGES - 2>();
     __syncthreads();
 
@@ -98,11 +97,11 @@ struct pipelined {
     const unsigned end = steps + (STAGES - 1);
 #pragma unroll 1
     for (unsigned next = STAGES - 1; next < end; ++next) {
-      start(next, filled);
+      start(next, filled, 0);
 
       // All that the tile's last multiply-adds need is in registers, or they are done: the tile may be overwritten.
       auto turn = [&] {
-        finish(next, filled);
+        finish(next, filled, 0);
         wait_for_copies<STAGES - 2>();
         __syncthreads();
         filled = stage;
@@ -313,6 +312,7 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32) matmul_sum_parts(M
   const long long tiles_m = (m + BM - 1) / BM;
   const long long tiles_n = (n + BN - 1) / BN;
   const k_split<SPLIT> split(tiles_m * tiles_n, (k + BK - 1) / BK, gridDim.x / kSumBlocks);
+  constexpr int kAtOnce = SPLIT == 0 ? 8 : SPLIT < 16 ? SPLIT : 16;  // parts on their way
   const tile_t mine(threadIdx.x);
   Sum* const parts = parts_of<T, TA, TB, PAD_COPY>(workspace, m, n, k);
 #pragma unroll 1
@@ -322,7 +322,7 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32) matmul_sum_parts(M
     const int count = split.parts(tile);
     if (count == 1) continue;  // it was computed, and written, whole
     pack<Sum, tile_t::kReadN> sum = {};
-#pragma unroll 4
+#pragma unroll kAtOnce
     for (int part = 0; part < count; ++part) {
       const auto addend = tile_t::scratch(parts + split.slot(tile, part) * (BM * BN), q, threadIdx.x);
 #pragma unroll

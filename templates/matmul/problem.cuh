@@ -30,13 +30,16 @@ struct tile_place {
 };
 template <int GROUP>
 __device__ __forceinline__ tile_place place_of_tile(long long tile, long long tiles_m, long long tiles_n) {
+  // In 32 bits, since that many tiles fit no memory, and a division in 64 bits takes a subroutine.
+  const unsigned at = static_cast<unsigned>(tile);
+  const unsigned width = static_cast<unsigned>(tiles_n);
   if constexpr (GROUP == 1) {
-    return {tile / tiles_n, tile % tiles_n};
+    return {at / width, at % width};
   } else {
-    const long long band = tile / (GROUP * tiles_n);
-    const long long left = tiles_m - band * GROUP;
-    const long long rows = left < GROUP ? left : GROUP;
-    const long long within = tile - band * GROUP * tiles_n;
+    const unsigned band = at / (GROUP * width);
+    const unsigned left = static_cast<unsigned>(tiles_m) - band * GROUP;
+    const unsigned rows = left < GROUP ? left : GROUP;
+    const unsigned within = at - band * GROUP * width;
     return {band * GROUP + within % rows, within / rows};
   }
 }

@@ -52,7 +52,7 @@ class k_split {
       return true;
     } else {
       if (whole_ >= tiles_ * SPLIT) return false;
-      const long long part = whole_ / tiles_;
+      const long long part = SPLIT == 1 ? 0 : static_cast<unsigned>(whole_) / static_cast<unsigned>(tiles_);
       work = {whole_ - part * tiles_, part * steps_ / SPLIT, (part + 1) * steps_ / SPLIT, whole_};
       whole_ = tiles_ * SPLIT;
       return true;
