@@ -312,26 +312,29 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32) matmul_sum_parts(M
   const long long tiles_m = (m + BM - 1) / BM;
   const long long tiles_n = (n + BN - 1) / BN;
   const k_split<SPLIT> split(tiles_m * tiles_n, (k + BK - 1) / BK, gridDim.x / kSumBlocks);
-  constexpr int kAtOnce = SPLIT == 0 ? 8 : SPLIT < 16 ? SPLIT : 16;  // parts on their way
+  // Of many parts a thread sums single results, so that there are threads enough and all parts are on their way at once.
+  constexpr int kCount = SPLIT >= 16 && tile_t::kScattered ? 1 : tile_t::kReadN;
+  constexpr int kItems = TM * TN / kCount;
+  constexpr int kAtOnce = SPLIT == 0 ? 8 : SPLIT * kCount <= 64 ? SPLIT : 64 / kCount;
   const tile_t mine(threadIdx.x);
   Sum* const parts = parts_of<T, TA, TB, PAD_COPY>(workspace, m, n, k);
 #pragma unroll 1
-  for (long long i = blockIdx.x; i < split.tiles_in_parts() * tile_t::kPacks; i += gridDim.x) {
-    const long long tile = i / tile_t::kPacks;
-    const int q = static_cast<int>(i % tile_t::kPacks);
+  for (long long i = blockIdx.x; i < split.tiles_in_parts() * kItems; i += gridDim.x) {
+    const long long tile = i / kItems;
+    const int q = static_cast<int>(i % kItems);
     const int count = split.parts(tile);
     if (count == 1) continue;  // it was computed, and written, whole
-    pack<Sum, tile_t::kReadN> sum = {};
+    pack<Sum, kCount> sum = {};
 #pragma unroll kAtOnce
     for (int part = 0; part < count; ++part) {
-      const auto addend = tile_t::scratch(parts + split.slot(tile, part) * (BM * BN), q, threadIdx.x);
+      const auto addend = tile_t::template scratch<kCount>(parts + split.slot(tile, part) * (BM * BN), q, threadIdx.x);
 #pragma unroll
-      for (int v = 0; v < tile_t::kReadN; ++v) sum.element[v] += addend.element[v];
+      for (int v = 0; v < kCount; ++v) sum.element[v] += addend.element[v];
     }
     const tile_place place = place_of_tile<GROUP>(tile, tiles_m, tiles_n);
     const long long row0 = place.row * BM;
     const long long column0 = place.column * BN;
-    mine.template write_pack<kWrite, EPILOGUE>(q, sum.element, c + row0 * n + column0, c_in + row0 * n + column0, n,
+    mine.template write_pack<kWrite, EPILOGUE, kCount>(q, sum.element, c + row0 * n + column0, c_in + row0 * n + column0, n,
                                                static_cast<int>(m - row0 < BM ? m - row0 : BM), static_cast<int>(n - column0 < BN ? n - column0 : BN),
                                                alpha, beta);
   }

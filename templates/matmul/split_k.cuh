@@ -2,8 +2,9 @@
 // so that a result does not depend on which block came first.
 //
 // SPLIT > 1: each tile of C in SPLIT parts, the k steps as even as they go. SPLIT = 0: uneven, as many blocks as fill the GPU ("stream-K").
-// The tiles that do not fill a last wave, with one full wave before them, are laid end to end, all their steps, and cut into as many equal
-// stretches as there are blocks; a stretch may begin and end inside tiles. The other tiles then go to the blocks whole.
+// The tiles that do not fill a last wave, if they are few with one full wave before them, are laid end to end, all their steps, and cut into
+// as many equal stretches as there are blocks; a stretch may begin and end inside tiles. The other tiles then go to the blocks whole: blocks
+// that run together are at the same step of them, and find in L2 what others read.
 #pragma once
 
 #include "problem.cuh"
@@ -20,7 +21,8 @@ class k_split {
   // `steps`: of one tile. `blocks`: of the grid.
   __device__ __forceinline__ k_split(long long tiles, long long steps, long long blocks) : tiles_(tiles), steps_(steps), blocks_(blocks) {
     if constexpr (SPLIT == 0) {
-      streamed_ = tiles % blocks + (tiles >= blocks && tiles % blocks != 0 ? blocks : 0);
+      const long long last = tiles % blocks;
+      streamed_ = last + (tiles >= blocks && last != 0 && 2 * last < blocks ? blocks : 0);
       stretches_ = streamed_ * steps < blocks ? streamed_ * steps : blocks;
     }
   }

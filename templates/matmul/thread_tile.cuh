@@ -113,13 +113,18 @@ class thread_tile {
       for (int v = 0; v < kReadN; ++v) sum_[q / (TN / kReadN)][q % (TN / kReadN) * kReadN + v] += part.element[v];
     }
   }
-  // Pack q of them: packs go along the thread's rows.
-  __device__ __forceinline__ static pack<Sum, kReadN> scratch(const Sum* tile, int q, int thread) {
-    if constexpr (!kScattered) return reinterpret_cast<const pack<Sum, kReadN>*>(tile)[q * kThreads + thread];
-    pack<Sum, kReadN> part;
+  // Pack q of them: packs of COUNT go along the thread's rows.
+  template <int COUNT = kReadN>
+  __device__ __forceinline__ static pack<Sum, COUNT> scratch(const Sum* tile, int q, int thread) {
+    static_assert(kScattered || COUNT == kReadN, "as they were put");
+    if constexpr (!kScattered) {
+      return reinterpret_cast<const pack<Sum, COUNT>*>(tile)[q * kThreads + thread];
+    } else {
+      pack<Sum, COUNT> part;
 #pragma unroll
-    for (int v = 0; v < kReadN; ++v) part.element[v] = tile[(q * kReadN + v) * kThreads + thread];
-    return part;
+      for (int v = 0; v < COUNT; ++v) part.element[v] = tile[(q * COUNT + v) * kThreads + thread];
+      return part;
+    }
   }
 
   // The same in packs, which other blocks of a cluster read faster.
@@ -136,17 +141,17 @@ class thread_tile {
     return reinterpret_cast<pack<Sum, kReadN>*>(tile) + q * kThreads + thread;
   }
 
-  // Writes pack q of C. `c` and `c_in` lead to the tile's corner, `rows` by `columns` of which are in C, n elements apart; WIDTH
-  // neighbours are written at once.
-  template <int WIDTH, epilogue EPILOGUE>
+  // Writes COUNT neighbours to C, pack q of the thread's. `c` and `c_in` lead to the tile's corner, `rows` by `columns` of which are in C,
+  // n elements apart; WIDTH neighbours are written at once.
+  template <int WIDTH, epilogue EPILOGUE, int COUNT = kReadN>
   __device__ __forceinline__ void write_pack(int q, const Sum* sums, T* c, const T* c_in, long long n, int rows, int columns, double alpha,
                                              double beta) const {
-    constexpr int kWidth = WIDTH < kReadN ? WIDTH : kReadN;
-    const int r = row(q / (TN / kReadN));
+    constexpr int kWidth = WIDTH < COUNT ? WIDTH : COUNT;
+    const int r = row(q / (TN / COUNT));
     if (r >= rows) return;
 #pragma unroll
-    for (int v = 0; v < kReadN; v += kWidth) {
-      const int at = column(q % (TN / kReadN) * kReadN) + v;
+    for (int v = 0; v < COUNT; v += kWidth) {
+      const int at = column(q % (TN / COUNT) * COUNT) + v;
       if (at >= columns) continue;
       pack<T, kWidth> written;
 #pragma unroll
