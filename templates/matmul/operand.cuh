@@ -74,10 +74,9 @@ class operand_loader {
   static_assert(kPacks * VEC * THREADS == SPAN * BK, "the threads share a tile evenly");
   static_assert(BK % VEC == 0 && SPAN % VEC == 0, "packs do not straddle rows");
 
-  // Depths first: neighbouring lanes read neighbouring packs of one row (8 elements: a sector, in f32), the others go down the rows. With
+  // Depths first: two neighbouring lanes read neighbouring packs of one row (a sector, in f32), the others go down the rows. With
   // tiles padded by 4 their stores then fall into different banks.
-  static constexpr int kSector = VEC < 4 ? 8 / VEC : 2;
-  static constexpr int kLow = BK / VEC < kSector ? BK / VEC : kSector;
+  static constexpr int kLow = BK / VEC < 2 ? BK / VEC : 2;
   static constexpr int kRound = kLow * SPAN;  // threads that cover each position once
   static constexpr bool kMore = THREADS >= kRound;
   static_assert(!DEPTH_FIRST || (kMore ? THREADS % kRound == 0 : kRound % THREADS == 0), "whole rounds");

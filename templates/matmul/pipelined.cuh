@@ -37,7 +37,7 @@ struct pipelined {
   // Tiles that are turned on their way are padded: see operand.cuh.
   static constexpr int kPitchA = BM + (TA == transposition::n ? PAD : 0);
   static constexpr int kPitchB = BN + (TB == transposition::t ? PAD : 0);
-  using tile_t = thread_tile<T, BM, BN, TM, TN, WM, WN, kPitchA, kPitchB>;
+  using tile_t = thread_tile<T, BM, BN, TM, TN, WM, WN, kPitchA, kPitchB, SLICES>;
   static constexpr int kThreads = tile_t::kThreads * SLICES;
   static constexpr int kSizeA = BK * kPitchA;
   static constexpr int kSizeB = BK * kPitchB;
@@ -304,9 +304,9 @@ __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32 * SLICES, BLOCKS) _
 // With SPLIT = 0 kSumBlocks times as many as computed them, as kernel.json says: few would wait for one pack of parts after the other.
 constexpr int kSumBlocks = 16;
 template <typename T, transposition TA, transposition TB, epilogue EPILOGUE, int BM, int BN, int BK, int TM, int TN, int WM, int WN, int PAD,
-          int VEC, int GROUP, int SPLIT, int PAD_COPY>
+          int VEC, int GROUP, int SLICES, int SPLIT, int PAD_COPY>
 __global__ void __launch_bounds__((BM / WM) * (BN / WN) * 32) matmul_sum_parts(MATMUL_ARGUMENTS(T)) {
-  using tile_t = typename pipelined<T, TA, TB, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, 1, 2, 1, 0, 1>::tile_t;
+  using tile_t = typename pipelined<T, TA, TB, BM, BN, BK, TM, TN, WM, WN, PAD, VEC, 1, 2, 1, 0, SLICES>::tile_t;
   using Sum = accumulator_t<T>;
   constexpr int kWrite = PAD_COPY ? 1 : VEC;
   const long long tiles_m = (m + BM - 1) / BM;

@@ -14,7 +14,7 @@ __device__ constexpr int pack_width(int most, int per_thread, int multiple) {
   return most;
 }
 
-template <typename T, int BM, int BN, int TM, int TN, int WM, int WN, int PITCH_A, int PITCH_B>
+template <typename T, int BM, int BN, int TM, int TN, int WM, int WN, int PITCH_A, int PITCH_B, int SLICES>
 class thread_tile {
  public:
   using Sum = accumulator_t<T>;
@@ -67,13 +67,13 @@ class thread_tile {
   }
 
   // FMA_ORDER: 0 along the rows; 1 the same, every second row backwards; 2 down the columns, every second one upwards. Then each
-  // multiply-add shares an operand with the last. 3 along pairs of rows, 4 down pairs of columns: two multiply-adds share an operand, the next
-  // two the other ones. The compiler keeps the order more or less; what it does to reads of registers, and to their banks, is for measuring.
+  // multiply-add shares an operand with the last. 3 along pairs of rows: two multiply-adds share an operand, the next two the other one. The
+  // compiler keeps the order more or less; what it does to reads of registers, and to their banks, is for measuring.
   template <int FMA_ORDER>
   __device__ __forceinline__ void multiply_add(const fragment& f) {
-    constexpr bool kByRows = FMA_ORDER < 2 || FMA_ORDER == 3;
+    constexpr bool kByRows = FMA_ORDER != 2;
     constexpr bool kSerpentine = FMA_ORDER > 0;
-    constexpr int kTogether = FMA_ORDER < 3 ? 1 : 2;
+    constexpr int kTogether = FMA_ORDER == 3 ? 2 : 1;
     constexpr int kOuter = (kByRows ? TM : TN) / kTogether;
     constexpr int kInner = kByRows ? TN : TM;
 #pragma unroll
@@ -92,9 +92,9 @@ class thread_tile {
     }
   }
 
-  // As many results as fill half of the registers: packs of them would have to lie in neighbouring ones, many in the bank of an operand that
-  // is read with them, and each multiply-add would take longer.
-  static constexpr bool kScattered = TM * TN * sizeof(Sum) >= 512;
+  // Packs of results would have to lie in neighbouring registers, many in the bank of an operand that is read with them, and each multiply-add
+  // would take longer. It pays where many slices share few multiply-adds and then move their sums.
+  static constexpr bool kScattered = TM * TN * sizeof(Sum) >= (SLICES == 1 ? 256 : 512);
 
   // The thread's sums as they lie in scratch memory, those of all threads side by side: one by one if they are scattered, else in packs.
   __device__ __forceinline__ void put(Sum* tile, int thread) const {
