@@ -67,27 +67,22 @@ class thread_tile {
   }
 
   // FMA_ORDER: 0 along the rows; 1 the same, every second row backwards; 2 down the columns, every second one upwards. Then each
-  // multiply-add shares an operand with the last. 3 along pairs of rows: two multiply-adds share an operand, the next two the other one. The
-  // compiler keeps the order more or less; what it does to reads of registers, and to their banks, is for measuring.
+  // multiply-add shares an operand with the last. The compiler keeps the order more or less; what it does to reads of registers, and
+  // to their banks, is for measuring.
   template <int FMA_ORDER>
   __device__ __forceinline__ void multiply_add(const fragment& f) {
-    constexpr bool kByRows = FMA_ORDER != 2;
+    constexpr bool kByRows = FMA_ORDER < 2;
     constexpr bool kSerpentine = FMA_ORDER > 0;
-    constexpr int kTogether = FMA_ORDER == 3 ? 2 : 1;
-    constexpr int kOuter = (kByRows ? TM : TN) / kTogether;
+    constexpr int kOuter = kByRows ? TM : TN;
     constexpr int kInner = kByRows ? TN : TM;
 #pragma unroll
     for (int outer = 0; outer < kOuter; ++outer) {
 #pragma unroll
       for (int step = 0; step < kInner; ++step) {
         const int inner = kSerpentine && outer % 2 == 1 ? kInner - 1 - step : step;
-#pragma unroll
-        for (int of = 0; of < kTogether; ++of) {
-          const int line = outer * kTogether + (step % 2 == 0 ? of : kTogether - 1 - of);
-          const int i = kByRows ? line : inner;
-          const int j = kByRows ? inner : line;
-          sum_[i][j] += f.a[i] * f.b[j];
-        }
+        const int i = kByRows ? outer : inner;
+        const int j = kByRows ? inner : outer;
+        sum_[i][j] += f.a[i] * f.b[j];
       }
     }
   }
