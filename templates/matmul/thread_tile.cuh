@@ -88,7 +88,7 @@ class thread_tile {
   }
 
   // Packs of results would have to lie in neighbouring registers, many in the bank of an operand that is read with them, and each multiply-add
-  // would take longer. It pays where many slices share few multiply-adds and then move their sums.
+  // would take longer. Where slices share few multiply-adds and then move their sums, packs are faster all the same.
   static constexpr bool kScattered = TM * TN * sizeof(Sum) >= (SLICES == 1 ? 256 : 512);
 
   // The thread's sums as they lie in scratch memory, those of all threads side by side: one by one if they are scattered, else in packs.
@@ -165,7 +165,8 @@ class thread_tile {
     }
   }
 
-  // The same by way of shared memory, for scattered results. Neighbouring lanes write neighbours in C. `staging`: kStaged elements of shared memory for all warps, which nobody else uses meanwhile.
+  // The same by way of shared memory, for scattered results. Neighbouring lanes write neighbours in C. `staging`: kStaged elements of
+  // shared memory for all warps, which nobody else uses meanwhile.
   static constexpr int kStagedPitch = WN + WN / 32 + (WN > 128 ? 2 : 1);  // such that neither way meets a bank more than twice
   static constexpr int kStaged = kThreads / 32 * (WM / TM) * kStagedPitch;
   template <int WIDTH, epilogue EPILOGUE>
