@@ -14,6 +14,7 @@ template <typename T, int VEC, int THREADS, int REGISTERS, int SHARED, int UNROL
 class row_slice {
  public:
   using item = pack<T, VEC>;
+  static constexpr int kGroups = 1;  // of the packs that are kept (see row_queue.cuh)
 
   // `row` is aligned to a pack and has `packs` of them: 0 for a row behind the last one. `thread` is this one's number among THREADS.
   // `shared` has room for SHARED * BLOCK packs of the whole block.
@@ -55,6 +56,12 @@ class row_slice {
         if (pack < left_held_) visitor(shared_[i * BLOCK], static_cast<long long>(pack * VEC));
       }
     }
+  }
+
+  __device__ __forceinline__ void arrive(int) {}
+  template <typename Visitor>
+  __device__ __forceinline__ void visit_group(int, Visitor visitor) {
+    visit_kept(visitor);
   }
 
   // The same for each other pack of this thread, read once more.

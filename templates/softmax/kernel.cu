@@ -6,6 +6,7 @@
 // cluster, or by two launches that meet in a workspace. Each rung is a preset in kernel.json.
 #include "element.cuh"
 #include "row.cuh"
+#include "row_queue.cuh"
 #include "row_team.cuh"
 #include "running_sum.cuh"
 
@@ -50,20 +51,23 @@ template <typename T, int VEC, typename Slice>
 class row_part {
  public:
   static constexpr bool kKeepExponentials = sizeof(T) == 4;
+  static constexpr int kGroups = Slice::kGroups;
 
   __device__ __forceinline__ explicit row_part(Slice& slice) : slice_(slice) {}
 
   __device__ __forceinline__ float maximum() {
     float result = minus_infinity();
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) slice_.arrive(group);
     slice_.visit([&](const pack<T, VEC>& values, long long) { result = fmaxf(result, pack_maximum(values)); });
     return result;
   }
 
-  // The sum of exp(x - base).
+  // The sum of exp(x - base), base the row's maximum or the 0 in its place.
   __device__ __forceinline__ float sum(float base) {
-    kept_base_ = base;
     running_sum result;
-    add_kept(result);
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) add_group(result, group, base, base);
     slice_.visit_rest([&](const pack<T, VEC>& values, long long) { result.add(pack_exp_sum(values, base)); });
     return result.sum;
   }
@@ -71,10 +75,16 @@ class row_part {
   // The maximum and the sum, what is not kept being read once for both.
   __device__ __forceinline__ exp_sum online_sum() {
     float largest = minus_infinity();
-    slice_.visit_kept([&](const pack<T, VEC>& values, long long) { largest = fmaxf(largest, pack_maximum(values)); });
-    kept_base_ = finite_base(largest);
     running_sum result;
-    add_kept(result);
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+      const float before = largest;
+      slice_.arrive(group);
+      slice_.visit_group(group, [&](const pack<T, VEC>& values, long long) { largest = fmaxf(largest, pack_maximum(values)); });
+      const float base = finite_base(largest);
+      if (group > 0) result.scale(expf(before - base));
+      add_group(result, group, base, largest);
+    }
     slice_.visit_rest([&](const pack<T, VEC>& values, long long) {
       const float next = fmaxf(largest, pack_maximum(values));
       const float base = finite_base(next);
@@ -90,7 +100,6 @@ class row_part {
   __device__ __forceinline__ void write_quotients(T* y, exp_sum row) {
     const float base = finite_base(row.maximum);
     const float factor = 1.0f / row.sum;
-    const float kept_factor = factor * expf(kept_base_ - base);
     auto write = [&](const pack<T, VEC>& values, long long column) {
       pack<T, VEC> result;
 #pragma unroll
@@ -100,61 +109,84 @@ class row_part {
     if constexpr (ELEMENTS) {
       slice_.visit_kept(write);
     } else {
-      slice_.visit_kept([&](const pack<T, VEC>& values, long long column) {
-        pack<T, VEC> result;
 #pragma unroll
-        for (int v = 0; v < VEC; ++v) result.element[v] = values.element[v] * kept_factor;
-        store_pack(y + column, result);
-      });
+      for (int group = 0; group < kGroups; ++group) {
+        const float group_factor = factor * expf(group_maximum_[group] - base);
+        slice_.visit_group(group, [&](const pack<T, VEC>& values, long long column) {
+          pack<T, VEC> result;
+#pragma unroll
+          for (int v = 0; v < VEC; ++v) result.element[v] = values.element[v] * group_factor;
+          store_pack(y + column, result);
+        });
+      }
     }
     slice_.visit_rest(write);
   }
 
  private:
-  __device__ __forceinline__ void add_kept(running_sum& result) {
-    slice_.visit_kept([&](pack<T, VEC>& values, long long) {
+  // `largest` is the maximum that `base` was made of: where it is -inf all exponentials are 0, and must be multiplied by 0 in the end.
+  __device__ __forceinline__ void add_group(running_sum& result, int group, float base, float largest) {
+    group_maximum_[group] = largest;
+    slice_.visit_group(group, [&](pack<T, VEC>& values, long long) {
       if constexpr (kKeepExponentials) {
         float sum = 0.0f;
 #pragma unroll
         for (int v = 0; v < VEC; ++v) {
-          values.element[v] = expf(values.element[v] - kept_base_);
+          values.element[v] = expf(values.element[v] - base);
           sum += values.element[v];
         }
         result.add(sum);
       } else {
-        result.add(pack_exp_sum(values, kept_base_));
+        result.add(pack_exp_sum(values, base));
       }
     });
   }
 
   Slice& slice_;
-  float kept_base_ = 0.0f;  // what is kept has become exp(x - kept_base_)
+  float group_maximum_[kGroups];  // what is kept has become exp(x - group_maximum_)
 };
 
-// TURNS rows one after the other: the next one is read while the quotients of the last one are still on their way.
+// The maximum and the sum of a row, and its quotients, from each thread's part of it.
+template <int ONLINE, typename T, typename Part, typename Team>
+__device__ __forceinline__ void finish_row(T* y, Part part, const Team& team, int turn) {
+  exp_sum total;
+  if constexpr (ONLINE) {
+    total = team.template reduce<0>(part.online_sum(), join{}, turn);
+  } else {
+    total.maximum = team.template reduce<0>(part.maximum(), maximum{}, turn);
+    total.sum = team.template reduce<1>(part.sum(finite_base(total.maximum)), plus{}, turn);
+  }
+  part.write_quotients(y, total);
+}
+
 template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE, int TURNS>
 __device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long long n) {
   using Team = row_team<THREADS, ROWS, BLOCKS>;
-  using Slice = row_slice<T, VEC, Team::kThreads, REGISTERS, SHARED, UNROLL, Team::kBlockThreads>;
   extern __shared__ __align__(16) unsigned char shared_memory[];
+  auto* const shared = reinterpret_cast<pack<T, VEC>*>(shared_memory);
 
   const Team team;
-#pragma unroll 1
-  for (int turn = 0; turn < TURNS; ++turn) {
-    const long long row = team.row() + turn * team.rows_at_a_time();
-    Slice slice(x + row * n, row < m ? n / VEC : 0, team.thread(), reinterpret_cast<pack<T, VEC>*>(shared_memory));
+  long long row = team.row();
+  T* const first_y = y + team.thread() * VEC;
+  auto packs = [=](long long r) { return r < m ? n / VEC : 0; };
+  if constexpr (TURNS == 1) {
+    using Slice = row_slice<T, VEC, Team::kThreads, REGISTERS, SHARED, UNROLL, Team::kBlockThreads>;
+    Slice slice(x + row * n, packs(row), team.thread(), shared);
     slice.hold();
-    if (turn == 0) team.wait_for_start();
-
-    row_part<T, VEC, Slice> part(slice);
-    exp_sum total;
-    if constexpr (ONLINE) {
-      total = team.template reduce<0>(part.online_sum(), join{}, turn);
-    } else {
-      total.maximum = team.template reduce<0>(part.maximum(), maximum{}, turn);
-      total.sum = team.template reduce<1>(part.sum(finite_base(total.maximum)), plus{}, turn);
+    team.wait_for_start();
+    finish_row<ONLINE>(first_y + row * n, row_part<T, VEC, Slice>(slice), team, 0);
+  } else {
+    using Queue = row_queue<T, VEC, Team::kThreads, REGISTERS, Team::kBlockThreads>;
+    Queue queue(team.thread(), shared);
+    queue.begin(x + row * n, packs(row));
+    team.wait_for_start();
+#pragma unroll 1
+    for (int turn = 0; turn < TURNS; ++turn) {
+      const long long next = turn + 1 < TURNS ? row + team.rows_at_a_time() : m;
+      queue.advance(x + next * n, packs(next));
+      finish_row<ONLINE>(first_y + row * n, row_part<T, VEC, Queue>(queue), team, turn);
+      row = next;
     }
-    part.write_quotients(y + row * n + team.thread() * VEC, total);
   }
 }
 

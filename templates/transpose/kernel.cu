@@ -2,10 +2,14 @@
 //
 // A block moves a tile of TILE_M x TILE_N elements of x. A thread reads VEC x VEC elements as VEC packs, transposes them in registers,
 // and leaves them in shared memory as packs of y, from where whole rows of the tile of y are written. Without shared memory it writes
-// its packs of y itself. The textbook ladder (naive, tiled, padded, swizzled, wide accesses) is made of presets in kernel.json.
+// its packs of y itself.
+//
+// Where the rows of y begin anywhere in a sector of memory, which is 32 bytes, tiles whose rows begin at the same column would write parts
+// of sectors, twice at each of their borders. ALIGN moves the begin of each row of a tile of y to such a border. The textbook ladder (naive, tiled, padded, swizzled, wide accesses) is made of presets in kernel.json.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "async_copy.cuh"
 #include "pack.cuh"
 
 // A store that is cached in L2 only, or a plain one.
@@ -21,7 +25,74 @@ __device__ __forceinline__ void store_row(T* p, const pack<T, VEC>& value) {
   }
 }
 
-template <typename T, int SHARED, int TILE_M, int TILE_N, int THREADS, int VEC, int PAD, int SWIZZLE, int BAND, int CACHE_GLOBAL>
+// A tile whose row j of y has the columns from row0 - shift(j) on, shift(j) being what row0 is too far behind a border. Up to SHIFT - 1 rows
+// of x above the tile belong to it then: they are read once more by the tile above. WHOLE: all elements of tile and rows above are there.
+template <typename T, int TILE_M, int TILE_N, int THREADS, int SHIFT, int ASYNC, bool WHOLE>
+__device__ __forceinline__ void move_shifted_tile(T* __restrict__ y, const T* __restrict__ x, long long m, long long n, long long row0,
+                                                  long long column0, int rows_left, int columns_left) {
+  constexpr int kPitch = TILE_M + SHIFT + 1;  // odd: a column of the tile is spread over the banks
+  constexpr int kReadRows = THREADS / TILE_N;
+  constexpr int kReads = (TILE_M + SHIFT + kReadRows - 1) / kReadRows;
+  constexpr int kWriteRows = THREADS / TILE_M;
+  extern __shared__ __align__(16) unsigned char shared_memory[];
+  T* const tile = reinterpret_cast<T*>(shared_memory);
+  const int first_left = row0 == 0 ? 0 : -SHIFT;  // rows of x that are there, relative to row0, are this one to rows_left
+
+  {
+    const int first_row = static_cast<int>(threadIdx.x) / TILE_N - SHIFT;
+    const int column = static_cast<int>(threadIdx.x) % TILE_N;
+    const int end = column < columns_left ? rows_left : first_left;
+    const T* from = x + (row0 + first_row) * n + column0 + column;
+    T* const to = tile + column * kPitch + SHIFT + first_row;
+    const shared_pointer<T> async_to(to);
+    T items[ASYNC ? 1 : kReads];
+#pragma unroll
+    for (int i = 0; i < kReads; ++i) {
+      const int row = first_row + i * kReadRows;
+      const bool in_tile = (i + 1) * kReadRows <= TILE_M + SHIFT || row < TILE_M;
+      if (in_tile && (WHOLE || (row >= first_left && row < end))) {
+        if constexpr (ASYNC) {
+          copy_async<sizeof(T)>(async_to + i * kReadRows, from);
+        } else {
+          items[i] = *from;
+        }
+      }
+      from += kReadRows * n;
+    }
+    if constexpr (ASYNC) {
+      commit_copies();
+      wait_for_copies<0>();
+    } else {
+#pragma unroll
+      for (int i = 0; i < kReads; ++i) {
+        if ((i + 1) * kReadRows <= TILE_M + SHIFT || first_row + i * kReadRows < TILE_M) to[i * kReadRows] = items[i];
+      }
+    }
+  }
+  __syncthreads();
+
+  // Rows SHIFT apart are shifted alike: a thread takes such rows one after the other.
+  constexpr int kStep = kWriteRows > SHIFT ? kWriteRows : SHIFT;
+  const int lane = static_cast<int>(threadIdx.x) % TILE_M;
+#pragma unroll
+  for (int first = 0; first < (kStep < TILE_N ? kStep : TILE_N); first += kWriteRows) {
+    const int first_row = first + static_cast<int>(threadIdx.x) / TILE_M;
+    const long long begin = (column0 + first_row) * m + row0;
+    const int shift = static_cast<int>(static_cast<unsigned>(begin) % SHIFT);
+    const int column = lane - shift;
+    const int end = column >= first_left && column < rows_left ? columns_left : 0;
+    const T* const from = tile + first_row * kPitch + SHIFT + column;
+    T* to = y + begin + column;
+#pragma unroll
+    for (int row = 0; row < TILE_N - first; row += kStep) {
+      if (WHOLE || first_row + row < end) *to = from[row * kPitch];
+      to += kStep * m;
+    }
+  }
+}
+
+template <typename T, int SHARED, int TILE_M, int TILE_N, int THREADS, int VEC, int PAD, int SWIZZLE, int BAND, int CACHE_GLOBAL,
+          int ALIGN, int ASYNC>
 __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T* __restrict__ x, long long m, long long n) {
   using Pack = pack<T, VEC>;
   constexpr int kPacksM = TILE_M / VEC;  // packs in a row of the tile of y
@@ -34,16 +105,31 @@ __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T*
   static_assert(THREADS % kPacksM == 0 && THREADS % kPacksN == 0, "whole rows are read and written at a time");
   static_assert(!SWIZZLE || (kPacksM & (kPacksM - 1)) == 0, "the place in a row is permuted by exclusive or");
 
-  // Tiles are numbered through bands of BAND rows of tiles, column by column in a band. The last band may have fewer rows.
-  const long long tiles_m = (m + TILE_M - 1) / TILE_M;
-  const long long tiles_n = (n + TILE_N - 1) / TILE_N;
-  const long long band = blockIdx.x / (BAND * tiles_n);
-  const long long in_band = blockIdx.x % (BAND * tiles_n);
-  const long long band_rows = tiles_m - band * BAND < BAND ? tiles_m - band * BAND : BAND;
-  const long long row0 = (band * BAND + in_band % band_rows) * TILE_M;
-  const long long column0 = in_band / band_rows * TILE_N;
+  // Tiles are numbered through bands of BAND rows of tiles, column by column in a band. The last band may have fewer rows. There are not
+  // more tiles than 32 bits count, and division by 64 bits would take a good part of a block's time.
+  constexpr int kShift = ALIGN / static_cast<int>(sizeof(T));  // by less than which rows of a tile of y are moved
+  const unsigned tiles_m = static_cast<unsigned>((m + (ALIGN > 0 ? kShift - 1 : 0) + TILE_M - 1) / TILE_M);
+  const unsigned tiles_n = static_cast<unsigned>((n + TILE_N - 1) / TILE_N);
+  const unsigned height = BAND < tiles_m ? BAND : tiles_m;
+  const unsigned band = blockIdx.x / (height * tiles_n);
+  const unsigned in_band = blockIdx.x - band * (height * tiles_n);
+  const unsigned band_rows = tiles_m - band * height < height ? tiles_m - band * height : height;
+  const unsigned tile_column = BAND == 1 ? in_band : in_band / band_rows;
+  const long long row0 = static_cast<long long>(band * height + (BAND == 1 ? 0 : in_band - tile_column * band_rows)) * TILE_M;
+  const long long column0 = static_cast<long long>(tile_column) * TILE_N;
   const int rows_left = static_cast<int>(m - row0 < TILE_M ? m - row0 : TILE_M);
   const int columns_left = static_cast<int>(n - column0 < TILE_N ? n - column0 : TILE_N);
+
+  if constexpr (ALIGN > 0) {
+    static_assert(VEC == 1 && SHARED && PAD, "single elements by way of shared memory");
+    const bool whole = row0 > 0 && rows_left == TILE_M && columns_left == TILE_N;
+    if (whole) {
+      move_shifted_tile<T, TILE_M, TILE_N, THREADS, kShift, ASYNC, true>(y, x, m, n, row0, column0, rows_left, columns_left);
+    } else {
+      move_shifted_tile<T, TILE_M, TILE_N, THREADS, kShift, ASYNC, false>(y, x, m, n, row0, column0, rows_left, columns_left);
+    }
+    return;
+  }
 
   // Of x a thread reads one column of packs. m and n are multiples of VEC: an item is inside x as a whole or not at all. Addresses are
   // stepped, since with narrow packs it is the arithmetic on indices that takes the time.
