@@ -58,6 +58,7 @@ class row_slice {
     }
   }
 
+  __device__ __forceinline__ void arrive() {}
   __device__ __forceinline__ void arrive(int) {}
   template <typename Visitor>
   __device__ __forceinline__ void visit_group(int, Visitor visitor) {

@@ -26,7 +26,7 @@ class row_queue {
     for (int i = 0; i < REGISTERS; ++i) send_for(i);
   }
 
-  // The row that was sent for becomes this thread's row once arrive() was called for each group in turn; the next one is sent for meanwhile.
+  // The row that was sent for becomes this thread's row once arrive() was called for all groups or each in turn; the next one is sent for meanwhile.
   __device__ __forceinline__ void advance(const T* next_row, long long packs) {
     left_ = next_left_;
     set_next(next_row, packs);
@@ -41,6 +41,11 @@ class row_queue {
         send_for(i);
       }
     }
+  }
+
+  __device__ __forceinline__ void arrive() {
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) arrive(group);
   }
 
   // Calls visitor(pack, column of its first element relative to that of this thread's first). The visitor may change the pack.

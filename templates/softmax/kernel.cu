@@ -57,8 +57,7 @@ class row_part {
 
   __device__ __forceinline__ float maximum() {
     float result = minus_infinity();
-#pragma unroll
-    for (int group = 0; group < kGroups; ++group) slice_.arrive(group);
+    slice_.arrive();
     slice_.visit([&](const pack<T, VEC>& values, long long) { result = fmaxf(result, pack_maximum(values)); });
     return result;
   }
