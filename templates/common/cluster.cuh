@@ -22,23 +22,6 @@ __device__ __forceinline__ void cluster_wait() {
 #endif
 }
 
-// Writes to the place in the shared memory of block `rank` that `local` has in this block's. That block must have started.
-template <typename T>
-__device__ __forceinline__ void store_to_block(T* local, int rank, T value) {
-  static_assert(sizeof(T) % 4 == 0, "whole words");
-#ifndef TUNEBOOK_CPU
-  unsigned words[sizeof(T) / 4];
-  memcpy(words, &value, sizeof(T));
-  const unsigned here = static_cast<unsigned>(__cvta_generic_to_shared(local));
-  unsigned there;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
-#pragma unroll
-  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
-    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there + 4 * i), "r"(words[i]) : "memory");
-  }
-#endif
-}
-
 // Reads what block `rank` has in its shared memory where `local` is in this block's. It must have arrived after it wrote, and must not leave
 // before the reader has arrived in turn.
 template <typename T>
@@ -64,13 +47,70 @@ __device__ __forceinline__ T load_from_block(const T* local, int rank) {
   return value;
 }
 
+// Sending. A mailbox in shared memory, 64 bits, tells the threads of its block when what other blocks send to it is there. Each of its phases
+// takes a number of bytes, and ends when they have come: nobody waits for what a block still writes to global memory, as a barrier of the
+// cluster does.
+//
+// Prepares `count` mailboxes; by one thread. No block may send before all have passed cluster_wait() after cluster_arrive_prepared().
+__device__ __forceinline__ void prepare_mailboxes(unsigned long long* mailboxes, int count) {
+#ifndef TUNEBOOK_CPU
+  for (int i = 0; i < count; ++i) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(mailboxes + i))) : "memory");
+  }
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+// Arrives as cluster_arrive() does, but of what was written only the prepared mailboxes are sure to be seen: no write is waited for.
+__device__ __forceinline__ void cluster_arrive_prepared() {
+#ifndef TUNEBOOK_CPU
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+#endif
+}
+
+// How many bytes the mailbox's phase takes: by one thread of the block, once in each phase, before or after they come.
+__device__ __forceinline__ void expect_bytes(unsigned long long* mailbox, int bytes) {
+#ifndef TUNEBOOK_CPU
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+               ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(mailbox))), "r"(bytes) : "memory");
+#endif
+}
+// Returns when the phase has ended; `parity` is 0 for the first phase, then 1 and 0 in turn. What was sent is then seen.
+__device__ __forceinline__ void wait_for_mail(unsigned long long* mailbox, int parity) {
+#ifndef TUNEBOOK_CPU
+  const unsigned here = static_cast<unsigned>(__cvta_generic_to_shared(mailbox));
+  unsigned done = 0;
+  while (!done) {
+    asm volatile("{ .reg .pred ended; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 ended, [%1], %2; selp.u32 %0, 1, 0, ended; }"
+                 : "=r"(done) : "r"(here), "r"(parity) : "memory");
+  }
+#endif
+}
+// Sends to block `rank`: to the place and the mailbox that `local` and `mailbox` are in this block.
+template <typename T>
+__device__ __forceinline__ void send_to_block(T* local, unsigned long long* mailbox, int rank, T value) {
+  static_assert(sizeof(T) % 4 == 0, "whole words");
+#ifndef TUNEBOOK_CPU
+  unsigned words[sizeof(T) / 4];
+  memcpy(words, &value, sizeof(T));
+  unsigned place, box;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(place) : "r"(static_cast<unsigned>(__cvta_generic_to_shared(local))), "r"(rank));
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(box) : "r"(static_cast<unsigned>(__cvta_generic_to_shared(mailbox))), "r"(rank));
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(place + 4 * i), "r"(words[i]), "r"(box)
+                 : "memory");
+  }
+#endif
+}
+
 // Reduces one value per block; every thread of the cluster gives its block's and gets the result, the same to the last bit.
-// `partial` is shared memory, one T per block of the cluster, for this call only: nobody waits until all have read theirs.
+// `partial` is shared memory, one T per block of the cluster. It and `mailbox`, whose phase this is, may be used again when all blocks have
+// reduced by other ones in between: who is that far has sent again after all threads of its block had read.
 template <int BLOCKS, typename T, typename Op>
-__device__ __forceinline__ T cluster_reduce(T value, Op op, T* partial) {
-  if (threadIdx.x < BLOCKS) store_to_block(partial + cluster_rank(), static_cast<int>(threadIdx.x), value);
-  cluster_arrive();
-  cluster_wait();
+__device__ __forceinline__ T cluster_reduce(T value, Op op, T* partial, unsigned long long* mailbox, int parity) {
+  if (threadIdx.x == 0) expect_bytes(mailbox, BLOCKS * static_cast<int>(sizeof(T)));
+  if (threadIdx.x < BLOCKS) send_to_block(partial + cluster_rank(), mailbox, static_cast<int>(threadIdx.x), value);
+  wait_for_mail(mailbox, parity);
   T result = partial[0];
 #pragma unroll
   for (int i = 1; i < BLOCKS; ++i) result = op(result, partial[i]);

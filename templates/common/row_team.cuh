@@ -13,7 +13,10 @@ class row_team {
   static constexpr int kBlockThreads = THREADS * ROWS;
 
   __device__ __forceinline__ row_team() {
-    if constexpr (BLOCKS > 1) cluster_arrive();
+    if constexpr (BLOCKS > 1) {
+      if (threadIdx.x == 0) prepare_mailboxes(mailboxes(), kMailboxes);
+      cluster_arrive_prepared();
+    }
   }
 
   // This thread's (first) row, which may lie behind the last one, how many rows all teams have at a time, and the thread's number in a row.
@@ -25,7 +28,7 @@ class row_team {
     return (BLOCKS > 1 ? cluster_rank() * THREADS : 0) + static_cast<int>(threadIdx.x) % THREADS;
   }
 
-  // To be called once by all threads before the first reduce(): the blocks of a cluster write to each other's shared memory then, which
+  // To be called once by all threads before the first reduce(): the blocks of a cluster send to each other's shared memory then, which
   // they may do only when all have started. Loads that were begun before are on their way meanwhile.
   __device__ __forceinline__ void wait_for_start() const {
     if constexpr (BLOCKS > 1) cluster_wait();
@@ -37,12 +40,20 @@ class row_team {
   // since has passed a barrier that all reached after they had read.
   template <int CALL, typename T, typename Op>
   __device__ __forceinline__ T reduce(T value, Op op, int turn = 0) const {
+    static_assert(CALL < kMailboxes / 2, "a call of its own");
     __shared__ T warp_partial[2][(kBlockThreads + 31) / 32];
     value = group_reduce<THREADS>(value, op, warp_partial[turn % 2]);
     if constexpr (BLOCKS > 1) {
       __shared__ T block_partial[2][BLOCKS];
-      value = cluster_reduce<BLOCKS>(value, op, block_partial[turn % 2]);
+      value = cluster_reduce<BLOCKS>(value, op, block_partial[turn % 2], mailboxes() + 2 * CALL + turn % 2, turn / 2 % 2);
     }
     return value;
+  }
+
+ private:
+  static constexpr int kMailboxes = 4;  // two for each of two calls
+  __device__ __forceinline__ static unsigned long long* mailboxes() {
+    __shared__ unsigned long long boxes[kMailboxes];
+    return boxes;
   }
 };
