@@ -58,9 +58,9 @@ __device__ __forceinline__ void walk_down(T* __restrict__ to, const T* __restric
 #pragma unroll 1
   for (int r0 = 0; r0 < rows + 2 * TIME; r0 += BATCH) {
     pack<T, VEC> next[BATCH] = {};  // on their way while this batch is worked on
-    if (r0 + BATCH < rows + 2 * TIME) {
 #pragma unroll
-      for (int b = 0; b < BATCH; ++b) next[b] = load(r0 + BATCH + b);
+    for (int b = 0; b < BATCH; ++b) {
+      if (r0 + BATCH + b < rows + 2 * TIME) next[b] = load(r0 + BATCH + b);
     }
 #pragma unroll
     for (int b = 0; b < BATCH; ++b) {
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(32 * WARPS)
     if (strip >= strips) return;  // a whole warp
     const long long column = static_cast<long long>(strip) * kColumns - kHalo;
     const long long row = static_cast<long long>(blockIdx.x / blocks_x) * ROWS - TIME;
-    const bool inner = column > 0 && column + 32 * VEC < w && row > 0 && row + round_up(ROWS + 2 * TIME, BATCH) <= h &&
+    const bool inner = column > 0 && column + 32 * VEC < w && row > 0 && row + ROWS + 2 * TIME <= h &&
                        now.steps == TIME;
     if (inner) {
       walk_down<T, VEC, TIME, BATCH, true>(to, from, h, w, row, column, ROWS, TIME, center, side);
