@@ -92,7 +92,7 @@ __device__ __forceinline__ void move_shifted_tile(T* __restrict__ y, const T* __
 }
 
 template <typename T, int SHARED, int TILE_M, int TILE_N, int THREADS, int VEC, int PAD, int SWIZZLE, int BAND, int CACHE_GLOBAL,
-          int ALIGN, int ASYNC>
+          int DIAGONAL, int ALIGN, int ASYNC>
 __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T* __restrict__ x, long long m, long long n) {
   using Pack = pack<T, VEC>;
   constexpr int kPacksM = TILE_M / VEC;  // packs in a row of the tile of y
@@ -105,16 +105,19 @@ __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T*
   static_assert(THREADS % kPacksM == 0 && THREADS % kPacksN == 0, "whole rows are read and written at a time");
   static_assert(!SWIZZLE || (kPacksM & (kPacksM - 1)) == 0, "the place in a row is permuted by exclusive or");
 
-  // Tiles are numbered through bands of BAND rows of tiles, column by column in a band. The last band may have fewer rows. There are not
-  // more tiles than 32 bits count, and division by 64 bits would take a good part of a block's time.
+  // Tiles are numbered through bands of BAND rows of tiles, column by column in a band. The last band may have fewer rows. DIAGONAL: each
+  // column is one band further down than the one before it, so that blocks at work together neither read nor write where addresses differ by
+  // multiples of a large power of two only. There are not more tiles than 32 bits count, and division by 64 bits would take a good part of a
+  // block's time.
   constexpr int kShift = ALIGN / static_cast<int>(sizeof(T));  // by less than which rows of a tile of y are moved
   const unsigned tiles_m = static_cast<unsigned>((m + (ALIGN > 0 ? kShift - 1 : 0) + TILE_M - 1) / TILE_M);
   const unsigned tiles_n = static_cast<unsigned>((n + TILE_N - 1) / TILE_N);
   const unsigned height = BAND < tiles_m ? BAND : tiles_m;
-  const unsigned band = blockIdx.x / (height * tiles_n);
+  unsigned band = blockIdx.x / (height * tiles_n);
   const unsigned in_band = blockIdx.x - band * (height * tiles_n);
   const unsigned band_rows = tiles_m - band * height < height ? tiles_m - band * height : height;
   const unsigned tile_column = BAND == 1 ? in_band : in_band / band_rows;
+  if constexpr (DIAGONAL) band = (band + tile_column) % (tiles_m / height);  // all bands have BAND rows
   const long long row0 = static_cast<long long>(band * height + (BAND == 1 ? 0 : in_band - tile_column * band_rows)) * TILE_M;
   const long long column0 = static_cast<long long>(tile_column) * TILE_N;
   const int rows_left = static_cast<int>(m - row0 < TILE_M ? m - row0 : TILE_M);
