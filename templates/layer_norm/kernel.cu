@@ -6,7 +6,6 @@
 // several blocks: as a cluster, or by two launches that meet in a workspace.
 #include "element.cuh"
 #include "row.cuh"
-#include "row_queue.cuh"
 #include "row_team.cuh"
 #include "running_sum.cuh"
 
@@ -71,13 +70,25 @@ __device__ __forceinline__ void write_normalised(T* y, const T* gamma, const T* 
   });
 }
 
-// A row from each thread's part of it to its part of y. `origin` is any element of the row where ONE_PASS.
-template <int ONE_PASS, int VEC, typename T, typename Slice, typename Team>
-__device__ __forceinline__ void finish_row(T* y, const T* __restrict__ gamma, const T* __restrict__ beta, Slice& slice, float origin,
-                                           float reciprocal_n, float epsilon, const Team& team, int turn) {
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONE_PASS>
+__device__ __forceinline__ void layer_norm_rows(T* y, const T* __restrict__ x, const T* __restrict__ gamma,
+                                                const T* __restrict__ beta, float epsilon, long long m, long long n) {
+  using Team = row_team<THREADS, ROWS, BLOCKS>;
+  using Slice = row_slice<T, VEC, Team::kThreads, REGISTERS, SHARED, UNROLL, Team::kBlockThreads>;
+  extern __shared__ __align__(16) unsigned char shared_memory[];
+
+  const Team team;
+  const long long row = team.row();
+  const int first = team.thread() * VEC;
+  Slice slice(x + row * n, row < m ? n / VEC : 0, team.thread(), reinterpret_cast<pack<T, VEC>*>(shared_memory));
+  slice.hold();
+  const float reciprocal_n = 1.0f / static_cast<float>(n);
+  const float origin = ONE_PASS && row < m ? widen(x[row * n]) : 0.0f;
+  team.wait_for_start();
+
   statistics result;
   if constexpr (ONE_PASS) {
-    result = from_moments(team.template reduce<0>(slice_moments(slice, origin), add_moments{}, turn), origin, reciprocal_n, epsilon);
+    result = from_moments(team.template reduce<0>(slice_moments(slice, origin), add_moments{}), origin, reciprocal_n, epsilon);
   } else {
     running_sum sum;
     slice.visit([&](const pack<T, VEC>& values, long long) {
@@ -86,67 +97,30 @@ __device__ __forceinline__ void finish_row(T* y, const T* __restrict__ gamma, co
       for (int v = 1; v < VEC; ++v) part += widen(values.element[v]);
       sum.add(part);
     });
-    result.mean = team.template reduce<0>(sum.sum, plus{}, turn) * reciprocal_n;
+    result.mean = team.template reduce<0>(sum.sum, plus{}) * reciprocal_n;
 
     running_sum squares;
     slice.visit([&](const pack<T, VEC>& values, long long) { squares.add(pack_moments(values, result.mean).squares); });
-    result.factor = rsqrtf(team.template reduce<1>(squares.sum, plus{}, turn) * reciprocal_n + epsilon);
+    result.factor = rsqrtf(team.template reduce<1>(squares.sum, plus{}) * reciprocal_n + epsilon);
   }
-  write_normalised<T, VEC>(y, gamma, beta, slice, result);
-}
-
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONE_PASS, int TURNS>
-__device__ __forceinline__ void layer_norm_rows(T* y, const T* __restrict__ x, const T* __restrict__ gamma,
-                                                const T* __restrict__ beta, float epsilon, long long m, long long n) {
-  using Team = row_team<THREADS, ROWS, BLOCKS>;
-  extern __shared__ __align__(16) unsigned char shared_memory[];
-  auto* const shared = reinterpret_cast<pack<T, VEC>*>(shared_memory);
-
-  const Team team;
-  long long row = team.row();
-  const int first = team.thread() * VEC;
-  const float reciprocal_n = 1.0f / static_cast<float>(n);
-  auto packs = [=](long long r) { return r < m ? n / VEC : 0; };
-  auto origin = [=](long long r) { return ONE_PASS && r < m ? widen(x[r * n]) : 0.0f; };
-  if constexpr (TURNS == 1) {
-    using Slice = row_slice<T, VEC, Team::kThreads, REGISTERS, SHARED, UNROLL, Team::kBlockThreads>;
-    Slice slice(x + row * n, packs(row), team.thread(), shared);
-    slice.hold();
-    const float row_origin = origin(row);
-    team.wait_for_start();
-    finish_row<ONE_PASS, VEC>(y + row * n + first, gamma + first, beta + first, slice, row_origin, reciprocal_n, epsilon, team, 0);
-  } else {
-    using Queue = row_queue<T, VEC, Team::kThreads, REGISTERS, Team::kBlockThreads>;
-    Queue queue(team.thread(), shared);
-    queue.begin(x + row * n, packs(row));
-    team.wait_for_start();
-#pragma unroll 1
-    for (int turn = 0; turn < TURNS; ++turn) {
-      const float row_origin = origin(row);
-      const long long next = turn + 1 < TURNS ? row + team.rows_at_a_time() : m;
-      queue.advance(x + next * n, packs(next));
-      queue.arrive();
-      finish_row<ONE_PASS, VEC>(y + row * n + first, gamma + first, beta + first, queue, row_origin, reciprocal_n, epsilon, team, turn);
-      row = next;
-    }
-  }
+  write_normalised<T, VEC>(y + row * n + first, gamma + first, beta + first, slice, result);
 }
 
 // The kernels, of which a configuration launches one, or the last two one after the other. The registers leave room for RESIDENT threads on a
 // multiprocessor: some blocks read or write while others reduce. `partial` is m x BLOCKS.
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONE_PASS, int TURNS, int RESIDENT>
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONE_PASS, int RESIDENT>
 __global__ void __launch_bounds__(THREADS * ROWS, RESIDENT / (THREADS * ROWS))
     layer_norm(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, const T* __restrict__ beta, float*,
                float epsilon, long long m, long long n) {
-  layer_norm_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONE_PASS, TURNS>(y, x, gamma, beta, epsilon, m, n);
+  layer_norm_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONE_PASS>(y, x, gamma, beta, epsilon, m, n);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONE_PASS, int TURNS, int RESIDENT>
+template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONE_PASS, int RESIDENT>
 __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) __cluster_dims__(BLOCKS)
     layer_norm_cluster(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, const T* __restrict__ beta, float*,
                        float epsilon, long long m, long long n) {
-  layer_norm_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, ONE_PASS, TURNS>(y, x, gamma, beta, epsilon, m, n);
+  layer_norm_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, ONE_PASS>(y, x, gamma, beta, epsilon, m, n);
 }
 #endif
 

@@ -5,7 +5,6 @@
 // and rows shared by several blocks: as a cluster, or by two launches that meet in a workspace.
 #include "element.cuh"
 #include "row.cuh"
-#include "row_queue.cuh"
 #include "row_team.cuh"
 #include "running_sum.cuh"
 
@@ -39,60 +38,37 @@ __device__ __forceinline__ void write_normalised(T* y, const T* gamma, Slice& sl
   });
 }
 
-// A row from each thread's part of it to its part of y.
-template <int VEC, typename T, typename Slice, typename Team>
-__device__ __forceinline__ void finish_row(T* y, const T* gamma, Slice& slice, long long n, float epsilon, const Team& team, int turn) {
-  const float squares = team.template reduce<0>(slice_squares(slice), plus{}, turn);
-  write_normalised<T, VEC>(y, gamma, slice, row_factor(squares, n, epsilon));
-}
-
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int TURNS>
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS>
 __device__ __forceinline__ void rms_norm_rows(T* y, const T* __restrict__ x, const T* __restrict__ gamma, float epsilon, long long m,
                                               long long n) {
   using Team = row_team<THREADS, ROWS, BLOCKS>;
+  using Slice = row_slice<T, VEC, Team::kThreads, REGISTERS, SHARED, UNROLL, Team::kBlockThreads>;
   extern __shared__ __align__(16) unsigned char shared_memory[];
-  auto* const shared = reinterpret_cast<pack<T, VEC>*>(shared_memory);
 
   const Team team;
-  long long row = team.row();
+  const long long row = team.row();
   const int first = team.thread() * VEC;
-  auto packs = [=](long long r) { return r < m ? n / VEC : 0; };
-  if constexpr (TURNS == 1) {
-    using Slice = row_slice<T, VEC, Team::kThreads, REGISTERS, SHARED, UNROLL, Team::kBlockThreads>;
-    Slice slice(x + row * n, packs(row), team.thread(), shared);
-    slice.hold();
-    team.wait_for_start();
-    finish_row<VEC>(y + row * n + first, gamma + first, slice, n, epsilon, team, 0);
-  } else {
-    using Queue = row_queue<T, VEC, Team::kThreads, REGISTERS, Team::kBlockThreads>;
-    Queue queue(team.thread(), shared);
-    queue.begin(x + row * n, packs(row));
-    team.wait_for_start();
-#pragma unroll 1
-    for (int turn = 0; turn < TURNS; ++turn) {
-      const long long next = turn + 1 < TURNS ? row + team.rows_at_a_time() : m;
-      queue.advance(x + next * n, packs(next));
-      queue.arrive();
-      finish_row<VEC>(y + row * n + first, gamma + first, queue, n, epsilon, team, turn);
-      row = next;
-    }
-  }
+  Slice slice(x + row * n, row < m ? n / VEC : 0, team.thread(), reinterpret_cast<pack<T, VEC>*>(shared_memory));
+  slice.hold();
+  team.wait_for_start();
+  const float squares = team.template reduce<0>(slice_squares(slice), plus{});
+  write_normalised<T, VEC>(y + row * n + first, gamma + first, slice, row_factor(squares, n, epsilon));
 }
 
 // The kernels, of which a configuration launches one, or the last two one after the other. The registers leave room for RESIDENT threads on a
 // multiprocessor: some blocks read or write while others reduce. `partial` is m x BLOCKS.
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int TURNS, int RESIDENT>
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int RESIDENT>
 __global__ void __launch_bounds__(THREADS * ROWS, RESIDENT / (THREADS * ROWS))
     rms_norm(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, float*, float epsilon, long long m, long long n) {
-  rms_norm_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, TURNS>(y, x, gamma, epsilon, m, n);
+  rms_norm_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1>(y, x, gamma, epsilon, m, n);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int TURNS, int RESIDENT>
+template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int RESIDENT>
 __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) __cluster_dims__(BLOCKS)
     rms_norm_cluster(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, float*, float epsilon, long long m,
                      long long n) {
-  rms_norm_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, TURNS>(y, x, gamma, epsilon, m, n);
+  rms_norm_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS>(y, x, gamma, epsilon, m, n);
 }
 #endif
 

@@ -191,10 +191,10 @@ __device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long
 
 // The kernels, of which a configuration launches one, or the last two one after the other. The registers leave room for RESIDENT threads on a
 // multiprocessor: some blocks read or write while others reduce. `partial` is m x BLOCKS.
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONLINE, int TURNS, int RESIDENT>
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONLINE, int RESIDENT>
 __global__ void __launch_bounds__(THREADS * ROWS, RESIDENT / (THREADS * ROWS))
     softmax(T* __restrict__ y, const T* __restrict__ x, float*, long long m, long long n) {
-  softmax_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONLINE, TURNS>(y, x, m, n);
+  softmax_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONLINE, 1>(y, x, m, n);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

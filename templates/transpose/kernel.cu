@@ -9,7 +9,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "async_copy.cuh"
 #include "pack.cuh"
 
 // A store that is cached in L2 only, or a plain one.
@@ -26,8 +25,9 @@ __device__ __forceinline__ void store_row(T* p, const pack<T, VEC>& value) {
 }
 
 // A tile whose row j of y has the columns from row0 - shift(j) on, shift(j) being what row0 is too far behind a border. Up to SHIFT - 1 rows
-// of x above the tile belong to it then: they are read once more by the tile above. WHOLE: all elements of tile and rows above are there.
-template <typename T, int TILE_M, int TILE_N, int THREADS, int SHIFT, int ASYNC, bool WHOLE>
+// of x above the tile belong to it then: they are read once more by the tile above. The lowest tile has what is left. WHOLE: it is not that
+// one, and all elements of tile and rows above are there.
+template <typename T, int TILE_M, int TILE_N, int THREADS, int SHIFT, bool WHOLE>
 __device__ __forceinline__ void move_shifted_tile(T* __restrict__ y, const T* __restrict__ x, long long m, long long n, long long row0,
                                                   long long column0, int rows_left, int columns_left) {
   constexpr int kPitch = TILE_M + SHIFT + 1;  // odd: a column of the tile is spread over the banks
@@ -44,29 +44,17 @@ __device__ __forceinline__ void move_shifted_tile(T* __restrict__ y, const T* __
     const int end = column < columns_left ? rows_left : first_left;
     const T* from = x + (row0 + first_row) * n + column0 + column;
     T* const to = tile + column * kPitch + SHIFT + first_row;
-    const shared_pointer<T> async_to(to);
-    T items[ASYNC ? 1 : kReads];
+    auto in_tile = [=](int i) { return (i + 1) * kReadRows <= TILE_M + SHIFT || first_row + i * kReadRows < TILE_M; };
+    T items[kReads];
 #pragma unroll
     for (int i = 0; i < kReads; ++i) {
       const int row = first_row + i * kReadRows;
-      const bool in_tile = (i + 1) * kReadRows <= TILE_M + SHIFT || row < TILE_M;
-      if (in_tile && (WHOLE || (row >= first_left && row < end))) {
-        if constexpr (ASYNC) {
-          copy_async<sizeof(T)>(async_to + i * kReadRows, from);
-        } else {
-          items[i] = *from;
-        }
-      }
+      if (in_tile(i) && (WHOLE || (row >= first_left && row < end))) items[i] = *from;
       from += kReadRows * n;
     }
-    if constexpr (ASYNC) {
-      commit_copies();
-      wait_for_copies<0>();
-    } else {
 #pragma unroll
-      for (int i = 0; i < kReads; ++i) {
-        if ((i + 1) * kReadRows <= TILE_M + SHIFT || first_row + i * kReadRows < TILE_M) to[i * kReadRows] = items[i];
-      }
+    for (int i = 0; i < kReads; ++i) {
+      if (in_tile(i)) to[i * kReadRows] = items[i];
     }
   }
   __syncthreads();
@@ -81,18 +69,20 @@ __device__ __forceinline__ void move_shifted_tile(T* __restrict__ y, const T* __
     const int shift = static_cast<int>(static_cast<unsigned>(begin) % SHIFT);
     const int column = lane - shift;
     const int end = column >= first_left && column < rows_left ? columns_left : 0;
+    const int rest_end = !WHOLE && row0 + TILE_M >= m && column + TILE_M < rows_left ? columns_left : 0;
     const T* const from = tile + first_row * kPitch + SHIFT + column;
     T* to = y + begin + column;
 #pragma unroll
     for (int row = 0; row < TILE_N - first; row += kStep) {
       if (WHOLE || first_row + row < end) *to = from[row * kPitch];
+      if (!WHOLE && first_row + row < rest_end) to[TILE_M] = from[row * kPitch + TILE_M];
       to += kStep * m;
     }
   }
 }
 
 template <typename T, int SHARED, int TILE_M, int TILE_N, int THREADS, int VEC, int PAD, int SWIZZLE, int BAND, int CACHE_GLOBAL,
-          int DIAGONAL, int ALIGN, int ASYNC>
+          int ALIGN>
 __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T* __restrict__ x, long long m, long long n) {
   using Pack = pack<T, VEC>;
   constexpr int kPacksM = TILE_M / VEC;  // packs in a row of the tile of y
@@ -105,19 +95,15 @@ __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T*
   static_assert(THREADS % kPacksM == 0 && THREADS % kPacksN == 0, "whole rows are read and written at a time");
   static_assert(!SWIZZLE || (kPacksM & (kPacksM - 1)) == 0, "the place in a row is permuted by exclusive or");
 
-  // Tiles are numbered through bands of BAND rows of tiles, column by column in a band. The last band may have fewer rows. DIAGONAL: each
-  // column is one band further down than the one before it, so that blocks at work together neither read nor write where addresses differ by
-  // multiples of a large power of two only. There are not more tiles than 32 bits count, and division by 64 bits would take a good part of a
-  // block's time.
-  constexpr int kShift = ALIGN / static_cast<int>(sizeof(T));  // by less than which rows of a tile of y are moved
-  const unsigned tiles_m = static_cast<unsigned>((m + (ALIGN > 0 ? kShift - 1 : 0) + TILE_M - 1) / TILE_M);
+  // Tiles are numbered through bands of BAND rows of tiles, column by column in a band. The last band may have fewer rows. There are not
+  // more tiles than 32 bits count, and division by 64 bits would take a good part of a block's time.
+  const unsigned tiles_m = static_cast<unsigned>((m + TILE_M - 1) / TILE_M);
   const unsigned tiles_n = static_cast<unsigned>((n + TILE_N - 1) / TILE_N);
   const unsigned height = BAND < tiles_m ? BAND : tiles_m;
-  unsigned band = blockIdx.x / (height * tiles_n);
+  const unsigned band = blockIdx.x / (height * tiles_n);
   const unsigned in_band = blockIdx.x - band * (height * tiles_n);
   const unsigned band_rows = tiles_m - band * height < height ? tiles_m - band * height : height;
   const unsigned tile_column = BAND == 1 ? in_band : in_band / band_rows;
-  if constexpr (DIAGONAL) band = (band + tile_column) % (tiles_m / height);  // all bands have BAND rows
   const long long row0 = static_cast<long long>(band * height + (BAND == 1 ? 0 : in_band - tile_column * band_rows)) * TILE_M;
   const long long column0 = static_cast<long long>(tile_column) * TILE_N;
   const int rows_left = static_cast<int>(m - row0 < TILE_M ? m - row0 : TILE_M);
@@ -125,11 +111,12 @@ __global__ void __launch_bounds__(THREADS) transpose(T* __restrict__ y, const T*
 
   if constexpr (ALIGN > 0) {
     static_assert(VEC == 1 && SHARED && PAD, "single elements by way of shared memory");
-    const bool whole = row0 > 0 && rows_left == TILE_M && columns_left == TILE_N;
+    constexpr int kShift = ALIGN / static_cast<int>(sizeof(T));
+    const bool whole = row0 > 0 && row0 + TILE_M < m && columns_left == TILE_N;
     if (whole) {
-      move_shifted_tile<T, TILE_M, TILE_N, THREADS, kShift, ASYNC, true>(y, x, m, n, row0, column0, rows_left, columns_left);
+      move_shifted_tile<T, TILE_M, TILE_N, THREADS, kShift, true>(y, x, m, n, row0, column0, rows_left, columns_left);
     } else {
-      move_shifted_tile<T, TILE_M, TILE_N, THREADS, kShift, ASYNC, false>(y, x, m, n, row0, column0, rows_left, columns_left);
+      move_shifted_tile<T, TILE_M, TILE_N, THREADS, kShift, false>(y, x, m, n, row0, column0, rows_left, columns_left);
     }
     return;
   }
