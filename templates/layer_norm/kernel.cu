@@ -54,23 +54,48 @@ __device__ __forceinline__ statistics from_moments(moments row, float origin, fl
   return {origin + offset, rsqrtf(fmaxf(row.squares * reciprocal_n - offset * offset, 0.0f) + epsilon)};
 }
 
+template <typename T, int VEC>
+__device__ __forceinline__ pack<T, VEC> normalised(const pack<T, VEC>& values, const pack<T, VEC>& scales, const pack<T, VEC>& offsets,
+                                                   statistics row) {
+  pack<T, VEC> result;
+#pragma unroll
+  for (int v = 0; v < VEC; ++v) {
+    const float value = (widen(values.element[v]) - row.mean) * row.factor;
+    narrow(value * widen(scales.element[v]) + widen(offsets.element[v]), result.element[v]);
+  }
+  return result;
+}
+
 // `y`, `gamma` and `beta` at this thread's first column.
 template <typename T, int VEC, typename Slice>
 __device__ __forceinline__ void write_normalised(T* y, const T* gamma, const T* beta, Slice& slice, statistics row) {
   slice.visit([&](const pack<T, VEC>& values, long long column) {
-    const pack<T, VEC> scales = load_pack<VEC>(gamma + column);
-    const pack<T, VEC> offsets = load_pack<VEC>(beta + column);
-    pack<T, VEC> result;
-#pragma unroll
-    for (int v = 0; v < VEC; ++v) {
-      const float normalised = (widen(values.element[v]) - row.mean) * row.factor;
-      narrow(normalised * widen(scales.element[v]) + widen(offsets.element[v]), result.element[v]);
-    }
-    store_pack(y + column, result);
+    store_pack(y + column, normalised<T, VEC>(values, load_pack<VEC>(gamma + column), load_pack<VEC>(beta + column), row));
   });
 }
 
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONE_PASS>
+// Those that belong to what a thread keeps of a row, COUNT packs, one every STEP columns: loaded while the row is still on its way.
+template <typename T, int VEC, int COUNT, int STEP>
+struct early_weights {
+  pack<T, VEC> scales[COUNT > 0 ? COUNT : 1];
+  pack<T, VEC> offsets[COUNT > 0 ? COUNT : 1];
+
+  template <typename Slice>
+  __device__ __forceinline__ void load(const T* gamma, const T* beta, Slice& slice) {
+    slice.visit_kept([&](const pack<T, VEC>&, long long column) {
+      scales[column / STEP] = load_pack<VEC>(gamma + column);
+      offsets[column / STEP] = load_pack<VEC>(beta + column);
+    });
+  }
+  template <typename Slice>
+  __device__ __forceinline__ void write_normalised(T* y, Slice& slice, statistics row) const {
+    slice.visit_kept([&](const pack<T, VEC>& values, long long column) {
+      store_pack(y + column, normalised<T, VEC>(values, scales[column / STEP], offsets[column / STEP], row));
+    });
+  }
+};
+
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONE_PASS, int EARLY>
 __device__ __forceinline__ void layer_norm_rows(T* y, const T* __restrict__ x, const T* __restrict__ gamma,
                                                 const T* __restrict__ beta, float epsilon, long long m, long long n) {
   using Team = row_team<THREADS, ROWS, BLOCKS>;
@@ -82,6 +107,8 @@ __device__ __forceinline__ void layer_norm_rows(T* y, const T* __restrict__ x, c
   const int first = team.thread() * VEC;
   Slice slice(x + row * n, row < m ? n / VEC : 0, team.thread(), reinterpret_cast<pack<T, VEC>*>(shared_memory));
   slice.hold();
+  early_weights<T, VEC, EARLY ? REGISTERS : 0, Team::kThreads * VEC> weights;
+  if constexpr (EARLY) weights.load(gamma + first, beta + first, slice);
   const float reciprocal_n = 1.0f / static_cast<float>(n);
   const float origin = ONE_PASS && row < m ? widen(x[row * n]) : 0.0f;
   team.wait_for_start();
@@ -103,16 +130,20 @@ __device__ __forceinline__ void layer_norm_rows(T* y, const T* __restrict__ x, c
     slice.visit([&](const pack<T, VEC>& values, long long) { squares.add(pack_moments(values, result.mean).squares); });
     result.factor = rsqrtf(team.template reduce<1>(squares.sum, plus{}) * reciprocal_n + epsilon);
   }
-  write_normalised<T, VEC>(y + row * n + first, gamma + first, beta + first, slice, result);
+  if constexpr (EARLY) {
+    weights.write_normalised(y + row * n + first, slice, result);
+  } else {
+    write_normalised<T, VEC>(y + row * n + first, gamma + first, beta + first, slice, result);
+  }
 }
 
 // The kernels, of which a configuration launches one, or the last two one after the other. The registers leave room for RESIDENT threads on a
 // multiprocessor: some blocks read or write while others reduce. `partial` is m x BLOCKS.
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONE_PASS, int RESIDENT>
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONE_PASS, int EARLY, int RESIDENT>
 __global__ void __launch_bounds__(THREADS * ROWS, RESIDENT / (THREADS * ROWS))
     layer_norm(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, const T* __restrict__ beta, float*,
                float epsilon, long long m, long long n) {
-  layer_norm_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONE_PASS>(y, x, gamma, beta, epsilon, m, n);
+  layer_norm_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONE_PASS, EARLY>(y, x, gamma, beta, epsilon, m, n);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -120,7 +151,7 @@ template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROL
 __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) __cluster_dims__(BLOCKS)
     layer_norm_cluster(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, const T* __restrict__ beta, float*,
                        float epsilon, long long m, long long n) {
-  layer_norm_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, ONE_PASS>(y, x, gamma, beta, epsilon, m, n);
+  layer_norm_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, ONE_PASS, 0>(y, x, gamma, beta, epsilon, m, n);
 }
 #endif
 
