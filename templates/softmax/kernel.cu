@@ -165,7 +165,7 @@ __device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long
   auto* const shared = reinterpret_cast<pack<T, VEC>*>(shared_memory);
 
   const Team team;
-  long long row = team.row();
+  const long long row = team.row();
   T* const first_y = y + team.thread() * VEC;
   auto packs = [=](long long r) { return r < m ? n / VEC : 0; };
   if constexpr (TURNS == 1) {
@@ -175,16 +175,16 @@ __device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long
     team.wait_for_start();
     finish_row<ONLINE>(first_y + row * n, row_part<T, VEC, Slice>(slice), team, 0);
   } else {
-    using Queue = row_queue<T, VEC, Team::kThreads, REGISTERS, Team::kBlockThreads>;
+    using Queue = row_queue<T, VEC, Team::kThreads, REGISTERS, SHARED, Team::kBlockThreads>;
+    auto row_of = [=](int turn) { return turn < TURNS ? row + turn * team.rows_at_a_time() : m; };
     Queue queue(team.thread(), shared);
-    queue.begin(x + row * n, packs(row));
+    queue.begin(x + row * n, packs(row), x + row_of(1) * n, packs(row_of(1)));
     team.wait_for_start();
 #pragma unroll 1
     for (int turn = 0; turn < TURNS; ++turn) {
-      const long long next = turn + 1 < TURNS ? row + team.rows_at_a_time() : m;
-      queue.advance(x + next * n, packs(next));
-      finish_row<ONLINE>(first_y + row * n, row_part<T, VEC, Queue>(queue), team, turn);
-      row = next;
+      const long long sent_for = row_of(turn + 2);
+      queue.advance(x + sent_for * n, packs(sent_for));
+      finish_row<ONLINE>(first_y + row_of(turn) * n, row_part<T, VEC, Queue>(queue), team, turn);
     }
   }
 }
