@@ -26,19 +26,40 @@ __device__ __forceinline__ float row_factor(float squares, long long n, float ep
   return rsqrtf(squares / static_cast<float>(n) + epsilon);
 }
 
+template <typename T, int VEC>
+__device__ __forceinline__ pack<T, VEC> normalised(const pack<T, VEC>& values, const pack<T, VEC>& scales, float factor) {
+  pack<T, VEC> result;
+#pragma unroll
+  for (int v = 0; v < VEC; ++v) narrow(widen(values.element[v]) * factor * widen(scales.element[v]), result.element[v]);
+  return result;
+}
+
 // `y` and `gamma` at this thread's first column.
 template <typename T, int VEC, typename Slice>
 __device__ __forceinline__ void write_normalised(T* y, const T* gamma, Slice& slice, float factor) {
   slice.visit([&](const pack<T, VEC>& values, long long column) {
-    const pack<T, VEC> scales = load_pack<VEC>(gamma + column);
-    pack<T, VEC> result;
-#pragma unroll
-    for (int v = 0; v < VEC; ++v) narrow(widen(values.element[v]) * factor * widen(scales.element[v]), result.element[v]);
-    store_pack(y + column, result);
+    store_pack(y + column, normalised<T, VEC>(values, load_pack<VEC>(gamma + column), factor));
   });
 }
 
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS>
+// What of gamma belongs to what a thread keeps of a row, COUNT packs, one every STEP columns: loaded while the row is still on its way.
+template <typename T, int VEC, int COUNT, int STEP>
+struct early_weights {
+  pack<T, VEC> scales[COUNT > 0 ? COUNT : 1];
+
+  template <typename Slice>
+  __device__ __forceinline__ void load(const T* gamma, Slice& slice) {
+    slice.visit_kept([&](const pack<T, VEC>&, long long column) { scales[column / STEP] = load_pack<VEC>(gamma + column); });
+  }
+  template <typename Slice>
+  __device__ __forceinline__ void write_normalised(T* y, Slice& slice, float factor) const {
+    slice.visit_kept([&](const pack<T, VEC>& values, long long column) {
+      store_pack(y + column, normalised<T, VEC>(values, scales[column / STEP], factor));
+    });
+  }
+};
+
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int EARLY>
 __device__ __forceinline__ void rms_norm_rows(T* y, const T* __restrict__ x, const T* __restrict__ gamma, float epsilon, long long m,
                                               long long n) {
   using Team = row_team<THREADS, ROWS, BLOCKS>;
@@ -50,17 +71,23 @@ __device__ __forceinline__ void rms_norm_rows(T* y, const T* __restrict__ x, con
   const int first = team.thread() * VEC;
   Slice slice(x + row * n, row < m ? n / VEC : 0, team.thread(), reinterpret_cast<pack<T, VEC>*>(shared_memory));
   slice.hold();
+  early_weights<T, VEC, EARLY ? REGISTERS : 0, Team::kThreads * VEC> weights;
+  if constexpr (EARLY) weights.load(gamma + first, slice);
   team.wait_for_start();
-  const float squares = team.template reduce<0>(slice_squares(slice), plus{});
-  write_normalised<T, VEC>(y + row * n + first, gamma + first, slice, row_factor(squares, n, epsilon));
+  const float factor = row_factor(team.template reduce<0>(slice_squares(slice), plus{}), n, epsilon);
+  if constexpr (EARLY) {
+    weights.write_normalised(y + row * n + first, slice, factor);
+  } else {
+    write_normalised<T, VEC>(y + row * n + first, gamma + first, slice, factor);
+  }
 }
 
 // The kernels, of which a configuration launches one, or the last two one after the other. The registers leave room for RESIDENT threads on a
 // multiprocessor: some blocks read or write while others reduce. `partial` is m x BLOCKS.
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int RESIDENT>
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int EARLY, int RESIDENT>
 __global__ void __launch_bounds__(THREADS * ROWS, RESIDENT / (THREADS * ROWS))
     rms_norm(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, float*, float epsilon, long long m, long long n) {
-  rms_norm_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1>(y, x, gamma, epsilon, m, n);
+  rms_norm_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, EARLY>(y, x, gamma, epsilon, m, n);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -68,7 +95,7 @@ template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROL
 __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) __cluster_dims__(BLOCKS)
     rms_norm_cluster(T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ gamma, float*, float epsilon, long long m,
                      long long n) {
-  rms_norm_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS>(y, x, gamma, epsilon, m, n);
+  rms_norm_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, 0>(y, x, gamma, epsilon, m, n);
 }
 #endif
 
