@@ -2,6 +2,8 @@
 // The cpu device runs no clusters; there these functions exist only so that the source compiles.
 #pragma once
 
+#include "warp_reduce.cuh"
+
 __device__ __forceinline__ int cluster_rank() {  // of this block in its cluster
   unsigned rank = 0;
 #ifndef TUNEBOOK_CPU
@@ -103,7 +105,7 @@ __device__ __forceinline__ void send_to_block(T* local, unsigned long long* mail
 #endif
 }
 
-// Reduces one value per block; every thread of the cluster gives its block's and gets the result, the same to the last bit.
+// Reduces one value per block; every thread of the cluster, of whole warps, gives its block's and gets the result, the same to the last bit.
 // `partial` is shared memory, one T per block of the cluster. It and `mailbox`, whose phase this is, may be used again when all blocks have
 // reduced by other ones in between: who is that far has sent again after all threads of its block had read.
 template <int BLOCKS, typename T, typename Op>
@@ -111,8 +113,5 @@ __device__ __forceinline__ T cluster_reduce(T value, Op op, T* partial, unsigned
   if (threadIdx.x == 0) expect_bytes(mailbox, BLOCKS * static_cast<int>(sizeof(T)));
   if (threadIdx.x < BLOCKS) send_to_block(partial + cluster_rank(), mailbox, static_cast<int>(threadIdx.x), value);
   wait_for_mail(mailbox, parity);
-  T result = partial[0];
-#pragma unroll
-  for (int i = 1; i < BLOCKS; ++i) result = op(result, partial[i]);
-  return result;
+  return warp_reduce<BLOCKS>(partial[threadIdx.x % BLOCKS], op);
 }
