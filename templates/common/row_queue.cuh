@@ -6,10 +6,10 @@
 #pragma once
 
 #include "async_copy.cuh"
-#include "pack.cuh"
+#include "shared_pointer.cuh"
 
-// BLOCK: threads of the block.
-template <typename T, int VEC, int THREADS, int REGISTERS, int EXTRA, int BLOCK>
+// BLOCK: threads of the block. WHOLE: rows have REGISTERS * THREADS packs, which saves the comparisons.
+template <typename T, int VEC, int THREADS, int REGISTERS, int EXTRA, int BLOCK, bool WHOLE>
 class row_queue {
  public:
   using item = pack<T, VEC>;
@@ -19,7 +19,7 @@ class row_queue {
   static constexpr int kPlaces = REGISTERS + EXTRA;  // they are used in turn
 
   // `thread` is this one's number among THREADS. `shared` has room for kPlaces * BLOCK packs of the whole block.
-  __device__ __forceinline__ row_queue(int thread, item* shared) : shared_(shared + threadIdx.x), thread_(thread) {}
+  __device__ __forceinline__ row_queue(int thread, item* shared) : shared_(reinterpret_cast<T*>(shared + threadIdx.x)), thread_(thread) {}
 
   // Starts the reading of the first two rows. As in row_slice a row is aligned to a pack and has `packs` of them: 0 for one behind the last.
   __device__ __forceinline__ void begin(const T* first, long long first_packs, const T* second, long long second_packs) {
@@ -50,7 +50,7 @@ class row_queue {
       if (i < REGISTERS) {
         const int place = EXTRA > 0 ? wrap(place_ + i) : i;
         wait_for_copies<kPlaces - 1>();
-        if (i * THREADS < left_) registers_[i] = shared_[place * BLOCK];
+        if (WHOLE || i * THREADS < left_) registers_[i] = (shared_ + place * kStep).template load<VEC>();
         send_for(i + EXTRA, place);
       }
     }
@@ -62,7 +62,7 @@ class row_queue {
 #pragma unroll
     for (int k = 0; k < kGroup; ++k) {
       const int i = group * kGroup + k;
-      if (i < REGISTERS && i * THREADS < left_) visitor(registers_[i], static_cast<long long>(i * THREADS * VEC));
+      if (i < REGISTERS && (WHOLE || i * THREADS < left_)) visitor(registers_[i], static_cast<long long>(i * THREADS * VEC));
     }
   }
   template <typename Visitor>
@@ -92,11 +92,12 @@ class row_queue {
   __device__ __forceinline__ void send_for(int i, int place) {
     const part& row = i < REGISTERS ? next_ : after_;
     const int pack = (i < REGISTERS ? i : i - REGISTERS) * THREADS;
-    if (pack < row.left) copy_async<VEC * sizeof(T)>(shared_ + place * BLOCK, row.packs + pack * VEC);
+    if (WHOLE ? row.left > 0 : pack < row.left) copy_async<VEC * sizeof(T)>(shared_ + place * kStep, row.packs + pack * VEC);
     commit_copies();
   }
 
-  item* shared_;  // this thread's first place
+  static constexpr int kStep = BLOCK * VEC;  // elements from one of its places to the next
+  shared_pointer<T> shared_;                 // this thread's first one
   int thread_;
   part next_;
   part after_;

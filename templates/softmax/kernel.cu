@@ -165,34 +165,38 @@ __device__ __forceinline__ void finish_row(T* y, Part part, const Team& team, in
   part.write_quotients(y, total);
 }
 
-template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE, int TURNS>
+template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE>
 __device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long long n) {
   using Team = row_team<THREADS, ROWS, BLOCKS>;
+  using Slice = row_slice<T, VEC, Team::kThreads, REGISTERS, SHARED, UNROLL, Team::kBlockThreads>;
   extern __shared__ __align__(16) unsigned char shared_memory[];
-  auto* const shared = reinterpret_cast<pack<T, VEC>*>(shared_memory);
 
   const Team team;
   const long long row = team.row();
-  T* const first_y = y + team.thread() * VEC;
-  auto packs = [=](long long r) { return r < m ? n / VEC : 0; };
-  if constexpr (TURNS == 1) {
-    using Slice = row_slice<T, VEC, Team::kThreads, REGISTERS, SHARED, UNROLL, Team::kBlockThreads>;
-    Slice slice(x + row * n, packs(row), team.thread(), shared);
-    slice.hold();
-    team.wait_for_start();
-    finish_row<ONLINE>(first_y + row * n, row_part<T, VEC, Slice>(slice), team, 0);
-  } else {
-    using Queue = row_queue<T, VEC, Team::kThreads, REGISTERS, SHARED, Team::kBlockThreads>;
-    auto row_of = [=](int turn) { return turn < TURNS ? row + turn * team.rows_at_a_time() : m; };
-    Queue queue(team.thread(), shared);
-    queue.begin(x + row * n, packs(row), x + row_of(1) * n, packs(row_of(1)));
-    team.wait_for_start();
+  Slice slice(x + row * n, row < m ? n / VEC : 0, team.thread(), reinterpret_cast<pack<T, VEC>*>(shared_memory));
+  slice.hold();
+  team.wait_for_start();
+  finish_row<ONLINE>(y + row * n + team.thread() * VEC, row_part<T, VEC, Slice>(slice), team, 0);
+}
+
+// A cluster's rows, one after the other. WHOLE: as in row_queue.
+template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int BLOCKS, int ONLINE, int TURNS, bool WHOLE>
+__device__ __forceinline__ void softmax_turns(T* y, const T* x, long long m, long long n) {
+  using Team = row_team<THREADS, 1, BLOCKS>;
+  using Queue = row_queue<T, VEC, Team::kThreads, REGISTERS, SHARED, Team::kBlockThreads, WHOLE>;
+  extern __shared__ __align__(16) unsigned char shared_memory[];
+
+  const Team team;
+  auto row_of = [=](int turn) { return turn < TURNS ? team.row() + turn * team.rows_at_a_time() : m; };
+  auto packs = [=](long long row) { return row < m ? n / VEC : 0; };
+  Queue queue(team.thread(), reinterpret_cast<pack<T, VEC>*>(shared_memory));
+  queue.begin(x + row_of(0) * n, packs(row_of(0)), x + row_of(1) * n, packs(row_of(1)));
+  team.wait_for_start();
 #pragma unroll 1
-    for (int turn = 0; turn < TURNS; ++turn) {
-      const long long sent_for = row_of(turn + 2);
-      queue.advance(x + sent_for * n, packs(sent_for));
-      finish_row<ONLINE>(first_y + row_of(turn) * n, row_part<T, VEC, Queue>(queue), team, turn);
-    }
+  for (int turn = 0; row_of(turn) < m; ++turn) {
+    const long long sent_for = row_of(turn + 2);
+    queue.advance(x + sent_for * n, packs(sent_for));
+    finish_row<ONLINE>(y + row_of(turn) * n + team.thread() * VEC, row_part<T, VEC, Queue>(queue), team, turn);
   }
 }
 
@@ -201,14 +205,20 @@ __device__ __forceinline__ void softmax_rows(T* y, const T* x, long long m, long
 template <typename T, int THREADS, int ROWS, int VEC, int REGISTERS, int SHARED, int UNROLL, int ONLINE, int RESIDENT>
 __global__ void __launch_bounds__(THREADS * ROWS, RESIDENT / (THREADS * ROWS))
     softmax(T* __restrict__ y, const T* __restrict__ x, float*, long long m, long long n) {
-  softmax_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONLINE, 1>(y, x, m, n);
+  softmax_rows<T, THREADS, ROWS, VEC, REGISTERS, SHARED, UNROLL, 1, ONLINE>(y, x, m, n);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 template <typename T, int THREADS, int VEC, int REGISTERS, int SHARED, int UNROLL, int BLOCKS, int ONLINE, int TURNS, int RESIDENT>
 __global__ void __launch_bounds__(THREADS, RESIDENT / THREADS) __cluster_dims__(BLOCKS)
     softmax_cluster(T* __restrict__ y, const T* __restrict__ x, float*, long long m, long long n) {
-  softmax_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, ONLINE, TURNS>(y, x, m, n);
+  if constexpr (TURNS == 1) {
+    softmax_rows<T, THREADS, 1, VEC, REGISTERS, SHARED, UNROLL, BLOCKS, ONLINE>(y, x, m, n);
+  } else if (n == static_cast<long long>(REGISTERS) * THREADS * BLOCKS * VEC) {
+    softmax_turns<T, THREADS, VEC, REGISTERS, SHARED, BLOCKS, ONLINE, TURNS, true>(y, x, m, n);
+  } else {
+    softmax_turns<T, THREADS, VEC, REGISTERS, SHARED, BLOCKS, ONLINE, TURNS, false>(y, x, m, n);
+  }
 }
 #endif
 
