@@ -4,6 +4,11 @@
 //   G E + H O = (G + H) O + G (E - O)      and      G O + H E' = (G + H) O + H (E' - O)
 // where a product is a filter of half the rows, and E' is E from the next row on. What the products need lies in shared memory: the filter
 // as G + H, G and H, the image as O, E - O and E' - O. One loop goes through the products, with one set of sums, of TY / 2 rows.
+//
+// Where the filter has an odd number of rows, G has one more than H, and the even rows of results meet a row of the image below their
+// filter in two products, where it cancels. So the error goes with the largest pixel of one row more than the filter has, and NaN or
+// infinity in that row makes NaN of the result. Images of finite pixels of like size are what this is for; the other ways read a filter's
+// own pixels only.
 #pragma once
 
 #include "add_rows.cuh"

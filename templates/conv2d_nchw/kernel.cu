@@ -5,7 +5,8 @@
 // METHOD 0 is one result per thread, from global memory. With METHOD 1 a block makes PH x PW pixels of KB output channels, a thread
 // TH x TW pixels of TK channels. CB input channels at a time are staged in shared memory: the pixels with their halo, and the weights
 // transposed, so that a thread's TK neighbouring channels are one wide read. A pixel that was read serves up to nine taps and TK
-// channels, so shared memory is asked far less than by a matrix product of the same size. METHOD 2 is Winograd's, in winograd.cuh.
+// channels, so shared memory is asked far less than by a matrix product of the same size. METHOD 2 is Winograd's, in winograd.cuh,
+// and METHOD 3 the same in one kernel but for the weights, in winograd_fused.cuh.
 #include "async_copy.cuh"
 #include "element.cuh"
 #include "pack.cuh"

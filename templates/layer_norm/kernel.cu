@@ -1,5 +1,5 @@
 // Layer normalisation of each row: y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, the variance being the mean squared
-// deviation. x and y are m x n, row-major, gamma and beta have n elements; every m, n >= 1 is right.
+// deviation. x and y are m x n, row-major, gamma and beta have n elements; every n >= 1 and m from 1 to 2^31 - 1 is right.
 //
 // The textbook ladder, each rung a preset in kernel.json: a thread, a warp or a block per row; mean and variance in two passes, or in one
 // about the row's first element (sums of squares about 0 would cancel); rows kept in registers or shared memory; and rows shared by

@@ -51,8 +51,8 @@ struct pipelined {
   using loader_b = operand_loader<T, TB == transposition::t, BN, BK, kPitchB, VEC, kThreads, STAGES - 1>;
 
   // Adds `steps` steps, BK deep each, to the thread's sums; of step number `ragged`, the last of all, only `tail` depths exist, and `full`
-  // says that all of the tile's rows and columns do. Shared memory is free before and after. Counted in 32 bits: k is below 2^35, since more
-  // would not fit any memory.
+  // says that all of the tile's rows and columns do. Shared memory is free before and after. Counted in 32 bits: k is below 2^35, from where on
+  // A and B take 128 GiB or more.
   static __device__ __forceinline__ void multiply(tile_t& mine, int slice, loader_a& from_a, loader_b& from_b, Sum* shared, bool full,
                                                   unsigned steps, unsigned ragged, int tail) {
     const unsigned whole = full ? min(steps, ragged) : 0;

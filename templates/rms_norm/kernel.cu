@@ -1,5 +1,5 @@
 // Root-mean-square normalisation of each row: y = x / sqrt(mean(x^2) + epsilon) * gamma (Zhang and Sennrich 2019). x and y are m x n,
-// row-major, gamma has n elements; every m, n >= 1 is right.
+// row-major, gamma has n elements; every n >= 1 and m from 1 to 2^31 - 1 is right.
 //
 // The textbook ladder, each rung a preset in kernel.json: a thread, a warp or a block per row, rows kept in registers or shared memory,
 // and rows shared by several blocks: as a cluster, or by two launches that meet in a workspace.

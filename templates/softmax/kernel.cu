@@ -1,4 +1,4 @@
-// Softmax of each row: y = exp(x - max) / sum(exp(x - max)). x and y are m x n, row-major; every m, n >= 1 is right.
+// Softmax of each row: y = exp(x - max) / sum(exp(x - max)). x and y are m x n, row-major; every n >= 1 and m from 1 to 2^31 - 1 is right.
 // An element of -inf becomes 0; a row of nothing else, and one with NaN or +inf, becomes NaN.
 //
 // One template holds the textbook ladder: a thread, a warp or a block per row, three passes or two ("online": the maximum and the

@@ -5,7 +5,9 @@
 // its packs of y itself.
 //
 // Where the rows of y begin anywhere in a sector of memory, which is 32 bytes, tiles whose rows begin at the same column would write parts
-// of sectors, twice at each of their borders. ALIGN moves the begin of each row of a tile of y to such a border. The textbook ladder (naive, tiled, padded, swizzled, wide accesses) is made of presets in kernel.json.
+// of sectors, twice at each of their borders. ALIGN moves the begin of each row of a tile of y to such a border.
+//
+// The textbook ladder (naive, tiled, padded, swizzled, wide accesses) is made of presets in kernel.json.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

@@ -34,6 +34,11 @@ TEST(TextTable, CutsBetweenCharactersAndLosesNone) {
   EXPECT_EQ(table.to_text(24), "a\n" + std::string(24, '-') + "\n" + text.substr(0, 48) + "\n" + text.substr(48) + "\n");
 }
 
+TEST(TextTable, NoLineBeginsWithTheSpaceThatItWasCutAt) {
+  const TextTable table{{"a"}, {}, {{"3 x 3 filters, stride 1, zero padding"}, {"3 x 3 filters, stride 1,   "}}};
+  EXPECT_EQ(table.to_text(24), "a\n" + std::string(24, '-') + "\n3 x 3 filters, stride 1,\nzero padding\n3 x 3 filters, stride 1,\n");
+}
+
 TEST(TextTable, ColoursTakeNoColumn) {
   const TextTable table{{"a", "b"}, {}, {{"\x1b[31mred\x1b[0m", "c"}}};
   EXPECT_EQ(table.to_text(), "a    b\n------\n\x1b[31mred\x1b[0m  c\n");

@@ -38,9 +38,9 @@ std::vector<std::string> wrap(const std::string& text, std::size_t width) {
     }
     const std::size_t cut = separator > 0 ? separator : end;
     pieces.push_back(rest.substr(0, cut));
-    rest.erase(0, cut);
+    rest.erase(0, std::min(rest.find_first_not_of(' ', cut), rest.size()));
   }
-  pieces.push_back(rest);
+  if (!rest.empty() || pieces.empty()) pieces.push_back(rest);
   return pieces;
 }
 
