@@ -57,7 +57,7 @@ void print_ceilings(const CalibrationResult& result, const Store& store) {
                           fmt::format("{:.1f} to {:.1f}", ceiling.low, ceiling.high)});
   }
   fmt::print("{} ({}), {}{}\n{}", result.id, result.hello.device->name, method,
-             result.hello.device->kind == "cpu" ? " (real CPU times, no prediction for a GPU)" : "", table.to_text(terminal_columns(stdout)));
+             result.hello.device->kind == "cpu" ? " (real CPU times, no prediction for a GPU)" : "", terminal_text(table));
   fmt::print("bandwidth: bytes read and written together; fma: the ordinary units; mma: tensor cores by mma.sync, which on sm_90 reaches "
              "60-65 % of what wgmma does\nbook: {}\n",
              store.path().string());

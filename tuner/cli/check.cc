@@ -329,7 +329,7 @@ int run_check(const Options& options) {
       table.rows.push_back({row.kernel, row.arch, row.dtype, row.passed() ? outcome : red(outcome, stdout), known(r.registers),
                             known(r.shared_static_bytes), known(r.spill_store_bytes), row.what});
     }
-    if (!rows.empty()) fmt::print("{}", table.to_text(terminal_columns(stdout)));
+    if (!rows.empty()) fmt::print("{}", terminal_text(table));
     for (const std::string& problem : problems) fmt::print("{}\n", problem);
     for (const std::string& note : notes) fmt::print("note: {}\n", note);
     for (const Row& row : rows) {

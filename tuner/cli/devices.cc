@@ -51,7 +51,7 @@ int run_devices(const Options& options) {
                           std::to_string(limits.max_threads_per_block), std::to_string(limits.registers_per_block),
                           limits.l2_bytes > 0 ? fmt::format("{:.1f} MiB", static_cast<double>(limits.l2_bytes) / 1048576.0) : "-"});
   }
-  fmt::print("{}", table.to_text(terminal_columns(stdout)));
+  fmt::print("{}", terminal_text(table));
   for (const DeviceListing& listing : devices) {
     if (!listing.error.empty()) fmt::print("{}: not usable: {}\n", listing.id, listing.error);
   }

@@ -143,7 +143,7 @@ int run_doctor(const Options& options) {
   if (options.json) {
     print_json({{"sound", sound}, {"findings", list}});
   } else {
-    fmt::print("{}", table.to_text(terminal_columns(stdout)));
+    fmt::print("{}", terminal_text(table));
   }
   return sound ? kDone : kNo;
 }

@@ -46,7 +46,7 @@ std::string explain_text(const Explanation& explanation) {
                           one.in_a_tier ? fmt::format("{:.2f}", candidate.distance) : "-",
                           candidate.median_us ? format_time_us(*candidate.median_us) : "-", verdict(one)});
   }
-  std::string text = table.to_text(terminal_columns(stdout));
+  std::string text = terminal_text(table);
   if (explanation.left_out > 0) {
     text += fmt::format("and {} more\n", explanation.left_out);
   }

@@ -114,7 +114,7 @@ void print_ladder(const LadderSource& source, const std::vector<Rung>& ladder) {
                           rung.binding ? std::string(binding_name(rung.binding->kind)) : std::string(outcome_name(rung.outcome)),
                           rung.configuration.display()});
   }
-  fmt::print("{}(presets: measured once; the winner: again, in fresh processes)\n", table.to_text(terminal_columns(stdout)));
+  fmt::print("{}(presets: measured once; the winner: again, in fresh processes)\n", terminal_text(table));
   for (const Rung& rung : ladder) {
     if (rung.binding) fmt::print("  {}: {}: {}\n", rung.name, binding_name(rung.binding->kind), rung.binding->reason);
   }

@@ -52,7 +52,7 @@ int run_list(const Options& options) {
   } else if (table.rows.empty() && errors.empty()) {
     fmt::print("No kernel templates found. Name a folder with --templates DIR or in $TUNEBOOK_TEMPLATES.\n");
   } else {
-    fmt::print("{}", table.to_text(terminal_columns(stdout)));
+    fmt::print("{}", terminal_text(table));
   }
   if (!errors.empty()) {
     fmt::print(stderr, "{}", errors);

@@ -169,7 +169,7 @@ void print_results(const Options& options, const std::vector<std::unique_ptr<Sco
     table.rows.push_back(std::move(row));
     last = score.space;
   }
-  fmt::print("{}\n", table.to_text(terminal_columns(stdout)));
+  fmt::print("{}\n", terminal_text(table));
   if (means.empty()) return;
   TextTable mean_table;
   mean_table.header = {fmt::format("mean over {} spaces", means.front().spaces), "P", "95 % interval", "median to 5 %", "after 50", "100", "200", "500"};
@@ -182,7 +182,7 @@ void print_results(const Options& options, const std::vector<std::unique_ptr<Sco
     mean_table.rows.push_back(std::move(row));
   }
   fmt::print("{}P: 1 finds the optimum at once, 0 equals random search. to 5 %: median evaluations until within 5 % of the optimum. after N: "
-             "mean of best over optimum after N evaluations. {} seeds.\n", mean_table.to_text(terminal_columns(stdout)), options.seeds);
+             "mean of best over optimum after N evaluations. {} seeds.\n", terminal_text(mean_table), options.seeds);
 }
 
 int run_replay(const Options& options, const Invocation& invocation) {

@@ -75,7 +75,7 @@ void print_profile(const ProfileReport& report) {
   TextTable table;
   table.header = {"profile", report.tool};
   for (const auto& [name, text] : describe_profile(report.metrics)) table.rows.push_back({name, text});
-  fmt::print("\n{}", table.to_text(terminal_columns(stdout)));
+  fmt::print("\n{}", terminal_text(table));
 }
 
 // Launches of the same kernel and shape in a row are one entry.
@@ -170,7 +170,7 @@ void print_examination(const KernelTemplate& kernel, const Problem& problem, con
     if (work.flops) row("arithmetic", fmt::format("{:.1f} GFLOP/s", *work.flops / *trial.median_us * 1e-3) + ceiling.arithmetic);
     if (work.bytes) row("bandwidth", fmt::format("{:.1f} GB/s", *work.bytes / *trial.median_us * 1e-3) + ceiling.bandwidth);
   }
-  fmt::print("{}\ncompile options: {}\n", table.to_text(terminal_columns(stdout)), examination.compile_options);
+  fmt::print("{}\ncompile options: {}\n", terminal_text(table), examination.compile_options);
   if (!trial.message.empty()) fmt::print("\n{}\n", trial.message);
 }
 

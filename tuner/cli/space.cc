@@ -114,7 +114,7 @@ int run_space(const Options& options) {
       table.rows.push_back({effect.text, fmt::format("{}{:.2f} %", effect.exact ? "" : "~", 100 * effect.alone),
                             effect.valid_without ? std::to_string(*effect.valid_without) : "too many to count"});
     }
-    fmt::print("{}", table.to_text(terminal_columns(stdout)));
+    fmt::print("{}", terminal_text(table));
     for (const auto& [name, values] : explanation.unused_values) {
       std::string list;
       for (const Value& value : values) list += (list.empty() ? "" : ", ") + to_text(value);

@@ -106,7 +106,7 @@ void print(const SweepPreview& preview) {
                           fresh ? "" : format_duration(frozen.estimate.seconds), fresh ? "" : fmt::format("{:.1f} %", 100 * frozen.estimate.gain),
                           frozen.decision.reason});
   }
-  fmt::print("{}\n", table.to_text(terminal_columns(stdout)));
+  fmt::print("{}\n", terminal_text(table));
   const auto counts = counts_of(plan);
   std::string summary;
   for (const Action action : kActions) {

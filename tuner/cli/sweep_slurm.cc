@@ -108,7 +108,7 @@ void print_shards(const FrozenPlan& plan, const std::vector<SlurmArray>& arrays)
                           format_duration(shard["expected_s"].get<double>()),
                           fmt::format("{}", fmt::join(shard["devices"].get<std::vector<std::string>>(), ", "))});
   }
-  fmt::print("{}\n", table.to_text(terminal_columns(stdout)));
+  fmt::print("{}\n", terminal_text(table));
 }
 
 int show_submission(const SlurmSweep& sweep, const FrozenPlan& plan, const std::vector<SlurmArray>& arrays, const std::vector<SlurmOption>& options,

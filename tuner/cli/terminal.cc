@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -13,16 +14,19 @@
 namespace tunebook::cli {
 namespace {
 
+// Of the terminal that the stream is; 0 where it is none.
+std::size_t terminal_columns(std::FILE* stream) {
+  winsize size{};
+  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 std::string coloured(std::string_view text, const char* code, std::FILE* stream) {
   return colour_allowed(stream) ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
 }
 
 }  // namespace
 
-std::size_t terminal_columns(std::FILE* stream) {
-  winsize size{};
-  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
+std::string terminal_text(const TextTable& table) { return table.to_text(terminal_columns(stdout)); }
 
 bool colour_allowed(std::FILE* stream) {
   const char* no_color = std::getenv("NO_COLOR");

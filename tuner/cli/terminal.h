@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -12,8 +11,8 @@
 
 namespace tunebook::cli {
 
-// The columns of the terminal that the stream is; 0 where it is none, and lines may be of any length.
-std::size_t terminal_columns(std::FILE* stream);
+// The table for stdout: as wide as the terminal that it is, or as it needs to be.
+std::string terminal_text(const TextTable& table);
 
 // Colour only on a terminal and without NO_COLOR.
 bool colour_allowed(std::FILE* stream);

@@ -352,7 +352,7 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
   table.rows.push_back({"tie set", winner.tie_set_size() == 1 ? "none: the winner stands alone"
                                                                : fmt::format("{} configurations that cannot be told apart",
                                                                              winner.tie_set_size())});
-  fmt::print("{}\n", table.to_text(terminal_columns(stdout)));
+  fmt::print("{}\n", terminal_text(table));
   fmt::print("book: {}\n", store.path().string());
 }
 

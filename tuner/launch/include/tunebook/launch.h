@@ -134,9 +134,10 @@ class Kernel {
   explicit Kernel(std::shared_ptr<KernelSlot> slot) : slot_(std::move(slot)) {}  // made by Launcher::get()
 
   // Queues one launch on `stream` (null: the default stream) and returns. `arguments`: those of kernel.json, in its order: device
-  // pointers and scalars of exactly the declared size, pointers to multiples of 16 bytes, as all that CUDA allocates are; a `void*` is taken for any pointer; f16 and bf16 scalars are any type of
-  // two bytes. Workspaces, and scalars that depend on the configuration, are not given: they are the library's. No lock; no allocation but of
-  // workspaces, in the order of the stream. The Launcher's device must be the current one, as for any launch on a stream of it.
+  // pointers and scalars of exactly the declared size; a `void*` is taken for any pointer; pointers are multiples of 16 bytes, as all that
+  // CUDA allocates are; f16 and bf16 scalars are any type of two bytes. Workspaces, and scalars that depend on the configuration, are not
+  // given: they are the library's. No lock; no allocation but of workspaces, in the order of the stream. The Launcher's device must be the
+  // current one, as for any launch on a stream of it.
   // Throws std::invalid_argument if the arguments are not those of the declaration, LaunchError if CUDA refuses.
   template <class... Arguments>
   void operator()(CUstream_st* stream, const Arguments&... arguments) const {
