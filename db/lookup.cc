@@ -15,12 +15,16 @@ const char* tier_name(Tier tier) {
   switch (tier) {
     case Tier::exact:
       return "exact";
+    case Tier::predicted:
+      return "predicted";
     case Tier::near:
       return "near";
     case Tier::same_architecture:
       return "same_architecture";
     case Tier::far:
       return "far";
+    case Tier::shipped:
+      return "shipped";
     case Tier::preset_default:
       return "default";
   }

@@ -11,7 +11,8 @@
 namespace tunebook {
 
 const Schema& book_schema() {
-  static const std::array<Migration, 3> steps = {Migration{2, kMigration2Sql}, Migration{3, kMigration3Sql}, Migration{4, kMigration4Sql}};
+  static const std::array<Migration, 4> steps = {Migration{2, kMigration2Sql}, Migration{3, kMigration3Sql}, Migration{4, kMigration4Sql},
+                                                   Migration{5, kMigration5Sql}};
   static_assert(steps.size() + 1 == kSchemaVersion);
   static const Schema schema{kSchemaVersion, kSchemaSql, steps};
   return schema;

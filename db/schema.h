@@ -5,8 +5,9 @@
 namespace tunebook {
 
 inline constexpr std::int64_t kApplicationId = 0x54424f4b;  // "TBOK" in the SQLite header: this file is a Tunebook book
-inline constexpr std::int64_t kSchemaVersion = 4;           // user_version of the books this program writes
+inline constexpr std::int64_t kSchemaVersion = 5;           // user_version of the books this program writes
 inline constexpr std::int64_t kPublicationVersion = 3;      // the first that has the tables `publication` and `requirement`
+inline constexpr std::int64_t kModelVersion = 5;            // the first that has the table `model`
 
 // db/schema.sql: a new book, of version kSchemaVersion.
 extern const char* const kSchemaSql;
@@ -16,5 +17,7 @@ extern const char* const kMigration2Sql;
 extern const char* const kMigration3Sql;
 // db/migration_4.sql: from version 3 to version 4.
 extern const char* const kMigration4Sql;
+// db/migration_5.sql: from version 4 to version 5.
+extern const char* const kMigration5Sql;
 
 }  // namespace tunebook

@@ -1,10 +1,10 @@
--- The book of Tunebook, version 4: what was tried, on what, and what came out of it.
+-- The book of Tunebook, version 5: what was tried, on what, and what came out of it.
 --
 -- Habits of this file:
 --  * every table is STRICT; times, sizes and rates have their unit in the column name;
 --  * a hash is the 16 bytes of core's content_hash over canonical text, so that a row is found by one index probe and a
 --    kernel's parameters never become tables or columns;
---  * rows are only ever added; the columns of a session that change (its end, its wall time) are the one exception;
+--  * rows are only ever added; exceptions are the columns of a session that change (its end, its wall time) and models;
 --  * the newest of several rows is the one recorded last (recorded_utc, then id): books are merged, and ids then tell the order of merging.
 -- The connection settings (WAL, foreign keys, ...) are in sqlite.cc; application_id and user_version in migrations.cc.
 
@@ -222,6 +222,24 @@ CREATE TABLE ceiling (
   recorded_utc TEXT NOT NULL
 ) STRICT;
 CREATE INDEX ceiling_by_device ON ceiling (device_id);
+
+-- A model of time, learned from the trials of one kernel version, device, data type and method; db/models.md has the format. Learned
+-- again: the row is replaced, and the new one has a larger id. Models are derived: merging leaves them out.
+CREATE TABLE model (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  kernel_id INTEGER NOT NULL REFERENCES kernel (id),
+  device_id INTEGER NOT NULL REFERENCES device (id),
+  dtype TEXT NOT NULL,                  -- '' where the kernel has no such dimension
+  method TEXT NOT NULL,                 -- "cold/2"
+  format INTEGER NOT NULL,              -- TimeModel::kFormat
+  content_hash BLOB NOT NULL CHECK (length(content_hash) = 16),  -- of the body
+  body BLOB NOT NULL,
+  trials INTEGER NOT NULL,              -- learned from
+  problems INTEGER NOT NULL,            -- that these were of
+  learned_from TEXT NOT NULL,           -- identifies the trials and the way of learning: equal text, equal model
+  learned_utc TEXT NOT NULL,
+  UNIQUE (kernel_id, device_id, dtype, method)
+) STRICT;
 
 -- Winners are appended, never overwritten. REPLACE would delete without firing a delete trigger, hence the insert triggers.
 CREATE TRIGGER winner_no_update BEFORE UPDATE ON winner

@@ -45,16 +45,19 @@ struct DeviceKey {
 
 // How an answer matched its question, best first.
 //   exact              this device and this problem
+//   predicted          this device; the configuration that the book's model of time expects to be the fastest. It stands in the
+//                      place of near and far wherever it expects to lose less than they do
 //   near               this device, the nearest problem within LookupOptions::near_cap, categorical dimensions equal
 //   same_architecture  another device of the same compute capability (cpu: instruction set), exact before near
 //   far                a problem beyond the cap, this device before others of its architecture, then the nearest
+//   shipped            what a book of LookupOptions::shipped_books answers
 //   preset_default     the preset `default` of the kernel's declaration
 // Within each tier rows of the asked kernel_hash come first; equally near problems: the smaller one (by the product of its sizes), then
 // the order of their canonical JSON; several winners for one problem and device: the latest finished session, then the smaller id.
 // Every candidate is checked against the asked problem and device (its constraints, its launch, the shared memory, threads and
 // registers recorded of it, the architecture that its code is for); one that fails is passed over.
-enum class Tier { exact, near, same_architecture, far, preset_default };
-const char* tier_name(Tier tier);  // "exact", "near", "same_architecture", "far", "default"
+enum class Tier { exact, predicted, near, same_architecture, far, shipped, preset_default };
+const char* tier_name(Tier tier);  // "exact", "predicted", "near", "same_architecture", "far", "shipped", "default"
 
 // Whether the kernel has changed since it was tuned: unknown if the question gives no hash.
 enum class Stale { no, yes, unknown };
@@ -87,6 +90,13 @@ struct Answer {
   std::string method;              // "cold/2"
   std::optional<std::int64_t> registers_per_thread;  // as recorded; empty: not known
   std::optional<std::int64_t> shared_bytes;          // static and dynamic, of one block
+  // What the answer is expected to lose against the best configuration of the asked problem, as a share: 0.05 means that the best
+  // takes 0.95 of its time. Eighty percent of such questions lose at most loss_bound. Of predicted, near and far, where the book has
+  // a model; else empty. `problem` and `distance` are those of the nearest tuned problem.
+  std::optional<double> expected_loss, loss_bound;
+  std::optional<double> predicted_us;                // of one launch on the asked problem; predicted only
+  std::string source;                                // of shipped: the file name of the book that answered; else ""
+  std::optional<Tier> shipped_tier;                  // of shipped: how that book's answer matched
   friend bool operator==(const Answer&, const Answer&) = default;
 };
 
@@ -140,6 +150,9 @@ struct LookupOptions {
   int record_misses_per_second = 100;
   // Answered questions that are kept per thread; the oldest are forgotten beyond it.
   std::size_t kept_questions = 4096;
+  // Published books that are asked last, before the preset `default`: those that come with the templates. One that is missing or cannot
+  // be read is no error.
+  std::vector<std::string> shipped_books;
 };
 
 // A book opened read-only. Movable; safe to share between threads. Not to be used by a child after fork(): open another one there.
@@ -158,6 +171,11 @@ class Lookup {
   // is missing, a dimension unknown); std::runtime_error if the book cannot be read any more (what this thread has asked before is
   // still answered).
   std::shared_ptr<const Answer> best(const Query& query) const;
+
+  // The first `count` different configurations for this question, the most promising first: the answer of best(), then what the
+  // model of time puts next, then near and far ones, then the preset. For timing them where they run. Slower than best().
+  // Throws as best() does.
+  std::vector<Answer> ranked(const Query& query, std::size_t count) const;
 
   // What best() considers for this question, and why each candidate but the answer was passed over: at most `most` candidates.
   // Slower: for people, not for programs. Throws as best() does.

@@ -1,0 +1,1 @@
+#include "db/time_model.h"
