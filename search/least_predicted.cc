@@ -16,7 +16,11 @@ constexpr std::uint64_t kSampleSeed = 20;
 class Descent {
  public:
   Descent(const SearchSpace& space, const RowPredictor& predict, std::size_t predictions)
-      : space_(space), predict_(predict), predictions_(predictions), neighbourhood_(space), row_(space.parameter_count()) {}
+      : space_(space),
+        predict_(predict),
+        predictions_(predictions),
+        neighbourhood_(space),
+        row_(space.parameter_count()) {}
 
   std::vector<PredictedIndex> run(std::span<const std::uint64_t> starts) {
     if (space_.size() <= predictions_) {
@@ -39,7 +43,8 @@ class Descent {
     open_.push(predicted_.back());
   }
 
-  // One at random from each of as many equal stretches: neighbours in the order of indices differ in the last parameters only.
+  // One at random from each of as many equal stretches: neighbours in the order of indices differ
+  // in the last parameters only.
   void sample() {
     Random random(kSampleSeed);
     const std::uint64_t strata = predictions_ / 2;
@@ -69,14 +74,18 @@ class Descent {
   std::vector<std::uint16_t> row_;
   std::unordered_set<std::uint64_t> seen_;
   std::vector<PredictedIndex> predicted_;
-  std::priority_queue<PredictedIndex, std::vector<PredictedIndex>, std::greater<>> open_;  // not expanded yet
+  std::priority_queue<PredictedIndex, std::vector<PredictedIndex>, std::greater<>>
+      open_;  // not expanded yet
 };
 
 }  // namespace
 
-std::vector<PredictedIndex> least_predicted(const SearchSpace& space, const RowPredictor& predict, std::size_t count,
-                                            std::span<const std::uint64_t> starts, std::size_t predictions) {
-  return least_of(Descent(space, predict, std::max<std::size_t>(predictions, 2)).run(starts), count);
+std::vector<PredictedIndex> least_predicted(const SearchSpace& space, const RowPredictor& predict,
+                                            std::size_t count,
+                                            std::span<const std::uint64_t> starts,
+                                            std::size_t predictions) {
+  return least_of(Descent(space, predict, std::max<std::size_t>(predictions, 2)).run(starts),
+                  count);
 }
 
 std::vector<PredictedIndex> least_of(std::vector<PredictedIndex> predicted, std::size_t count) {

@@ -22,7 +22,8 @@ std::int64_t distance_to(std::span<const std::uint16_t> row, std::int64_t target
 }
 
 TEST(LeastPredicted, OfASmallSpaceEveryConfigurationIsPredictedOnce) {
-  const SearchSpace space = SearchSpace::build(define({counting("A", 10), counting("B", 10)}, {"A != B"}));
+  const SearchSpace space =
+      SearchSpace::build(define({counting("A", 10), counting("B", 10)}, {"A != B"}));
   ASSERT_EQ(space.size(), 90u);
   std::multiset<std::vector<std::uint16_t>> rows;
   const RowPredictor predict = [&](std::span<const std::uint16_t> row) {
@@ -39,8 +40,10 @@ TEST(LeastPredicted, OfASmallSpaceEveryConfigurationIsPredictedOnce) {
 }
 
 TEST(LeastPredicted, WhatCannotBeToldApartComesOnceAsLongAsThereAreOthers) {
-  EXPECT_EQ(least_of({{5, 1}, {5, 2}, {5, 3}, {6, 0}, {7, 9}}, 3), (std::vector<PredictedIndex>{{5, 1}, {6, 0}, {7, 9}}));
-  EXPECT_EQ(least_of({{6, 0}, {5, 2}, {5, 1}, {5, 3}}, 3), (std::vector<PredictedIndex>{{5, 1}, {5, 2}, {6, 0}}));
+  EXPECT_EQ(least_of({{5, 1}, {5, 2}, {5, 3}, {6, 0}, {7, 9}}, 3),
+            (std::vector<PredictedIndex>{{5, 1}, {6, 0}, {7, 9}}));
+  EXPECT_EQ(least_of({{6, 0}, {5, 2}, {5, 1}, {5, 3}}, 3),
+            (std::vector<PredictedIndex>{{5, 1}, {5, 2}, {6, 0}}));
   EXPECT_EQ(least_of({{6, 0}, {6, 0}}, 3), (std::vector<PredictedIndex>{{6, 0}}));
   EXPECT_TRUE(least_of({}, 3).empty());
 }
@@ -68,7 +71,9 @@ TEST(LeastPredicted, GivenStartsAreLookedAround) {
   for (const char* name : {"A", "B", "C", "D", "E", "F"}) parameters.push_back(counting(name, 12));
   const SearchSpace space = SearchSpace::build(define(std::move(parameters)));
   // A hole that a sample does not meet: no slope leads there.
-  const RowPredictor predict = [](std::span<const std::uint16_t> row) { return std::min<std::int64_t>(distance_to(row, 11), 4); };
+  const RowPredictor predict = [](std::span<const std::uint16_t> row) {
+    return std::min<std::int64_t>(distance_to(row, 11), 4);
+  };
   const std::uint64_t start = space.size() - 1 - 2;  // the last parameter is two steps away
   const auto without = least_predicted(space, predict, 1, {}, 500);
   EXPECT_GT(without.at(0).score, 0);

@@ -369,7 +369,8 @@ TEST_F(TuneTest, SeedsAreKeptAsTextAndTextsOfEarlierBooksAreRead) {
     EXPECT_EQ(again.others, seeds.others);
     seeds.standing_winner.reset();
   }
-  const BookSeeds earlier = BookSeeds::from_text("[null," + space_->configuration(8).canonical() + "]");
+  const BookSeeds earlier =
+      BookSeeds::from_text("[null," + space_->configuration(8).canonical() + "]");
   EXPECT_EQ(earlier.others, (std::vector<BookSeed>{{space_->configuration(8), false}}));
   // A parameter may have that name.
   const BookSeeds named = BookSeeds::from_text(R"([null,{"predicted":4}])");
@@ -380,13 +381,16 @@ TEST_F(TuneTest, SeedsAreKeptAsTextAndTextsOfEarlierBooksAreRead) {
 TEST_F(TuneTest, TwoPredictedOnesAndOneWinnerTakeTurns) {
   const auto list = [&](std::initializer_list<std::uint64_t> indices) {
     std::vector<Configuration> configurations;
-    for (const std::uint64_t index : indices) configurations.push_back(space_->configuration(index));
+    for (const std::uint64_t index : indices)
+      configurations.push_back(space_->configuration(index));
     return configurations;
   };
-  const auto mixed = [&](const std::vector<Configuration>& predicted, const std::vector<Configuration>& winners, std::size_t limit) {
+  const auto mixed = [&](const std::vector<Configuration>& predicted,
+                         const std::vector<Configuration>& winners, std::size_t limit) {
     std::string text;
     for (const BookSeed& seed : mixed_seeds(predicted, winners, limit)) {
-      text += (seed.predicted ? "p" : "w") + std::to_string(*space_->find(seed.configuration)) + " ";
+      text +=
+          (seed.predicted ? "p" : "w") + std::to_string(*space_->find(seed.configuration)) + " ";
     }
     return text;
   };
@@ -410,7 +414,8 @@ TEST_F(TuneTest, ASessionBeginsWithWhatIsPredictedAndKeepsIt) {
   options_.adviser = [&](const SearchSpace& space, std::size_t count) {
     ++asked;
     std::vector<Configuration> configurations;
-    for (std::uint64_t i = 0; i < count; ++i) configurations.push_back(space.configuration(first + i));
+    for (std::uint64_t i = 0; i < count; ++i)
+      configurations.push_back(space.configuration(first + i));
     return configurations;
   };
   options_.budget = Budget::parse("30");
@@ -445,7 +450,8 @@ TEST_F(TuneTest, ASessionBeginsWithWhatIsPredictedAndKeepsIt) {
 TEST_F(TuneTest, ABudgetOfPredictedOnesAloneLeavesThePresetsOut) {
   options_.adviser = [&](const SearchSpace& space, std::size_t count) {
     std::vector<Configuration> configurations;
-    for (std::uint64_t i = 0; i < count; ++i) configurations.push_back(space.configuration(100 + i));
+    for (std::uint64_t i = 0; i < count; ++i)
+      configurations.push_back(space.configuration(100 + i));
     return configurations;
   };
   subject_.presets = {{"naive", space_->configuration(11)}, {"default", space_->configuration(12)}};
@@ -455,7 +461,8 @@ TEST_F(TuneTest, ABudgetOfPredictedOnesAloneLeavesThePresetsOut) {
   const auto trials = Store(folder_ / "book.db").session_trials(result.session_id);
   ASSERT_EQ(trials.size(), 4u);
   EXPECT_EQ(trials[0].origin, "preset:default");
-  for (std::uint64_t i = 0; i < 3; ++i) EXPECT_EQ(trials[i + 1].configuration, space_->configuration(100 + i));
+  for (std::uint64_t i = 0; i < 3; ++i)
+    EXPECT_EQ(trials[i + 1].configuration, space_->configuration(100 + i));
 
   options_.budget = Budget::parse("4");
   const TuneResult longer = run();

@@ -35,13 +35,15 @@ std::vector<Configuration> related_winners(const Store& store, const TrialContex
                                            const std::string& objective, const std::string& other_devices_before_utc = "",
                                            std::size_t limit = 6);
 
-// Two predicted configurations, then one winner, and so on; what one list lacks the other gives. At most `limit`, each once.
-std::vector<BookSeed> mixed_seeds(const std::vector<Configuration>& predicted, const std::vector<Configuration>& winners,
-                                  std::size_t limit);
+// Two predicted configurations, then one winner, and so on; what one list lacks the other gives. At
+// most `limit`, each once.
+std::vector<BookSeed> mixed_seeds(const std::vector<Configuration>& predicted,
+                                  const std::vector<Configuration>& winners, std::size_t limit);
 
-// How many trials of a session follow predictions if nobody says it: three tenths of its budget (24 of 80), so that most of it remains
-// for the search, which learns from this very problem; at least what a session of three trials has, and at most 24: what is worse than
-// the first two dozen by the model is rarely the winner.
+// How many trials of a session follow predictions if nobody says it: three tenths of its budget (24
+// of 80), so that most of it remains for the search, which learns from this very problem; at least
+// what a session of three trials has, and at most 24: what is worse than the first two dozen by the
+// model is rarely the winner.
 std::size_t predicted_trials(std::uint64_t trials);
 
 // Values from a book are used only if the template at hand declares them.

@@ -90,20 +90,24 @@ class TuneSession {
   std::string objective() const { return std::string(objective_name(options_.objective)); }
 
   std::vector<BookSeed> seeds_from_book() const {
-    const std::size_t limit = options_.predicted > 0 ? static_cast<std::size_t>(std::min(options_.predicted, space_.size()))
-                                                     : predicted_trials(options_.budget.trial_limit(space_.size()));
+    const std::size_t limit =
+        options_.predicted > 0
+            ? static_cast<std::size_t>(std::min(options_.predicted, space_.size()))
+            : predicted_trials(options_.budget.trial_limit(space_.size()));
     std::vector<Configuration> predicted;
     if (options_.adviser) predicted = options_.adviser(space_, limit);
     std::vector<Configuration> winners;
     if (options_.predicted == 0 || predicted.empty()) {
-      winners = related_winners(store_, context_, subject_.problem, space_, objective(), options_.sweep_start_utc);
+      winners = related_winners(store_, context_, subject_.problem, space_, objective(),
+                                options_.sweep_start_utc);
     }
     return mixed_seeds(predicted, winners, limit);
   }
 
   // Nothing remains for the search, nor for the ladder of presets.
   bool follows_predictions_only() const {
-    return options_.from_book && options_.predicted > 0 && options_.budget.trials && *options_.budget.trials <= options_.predicted;
+    return options_.from_book && options_.predicted > 0 && options_.budget.trials &&
+           *options_.budget.trials <= options_.predicted;
   }
   bool default_preset_only() const { return options_.retime || follows_predictions_only(); }
 
@@ -176,7 +180,8 @@ class TuneSession {
     // `default` first: it serves everything, and a session that is cut early has it, and not the slowest rung of the ladder.
     for (const bool first : {true, false}) {
       for (const auto& [name, configuration] : subject_.presets) {
-        if ((name == "default") == first && (first || !default_preset_only())) propose(configuration, "preset:" + name, false);
+        if ((name == "default") == first && (first || !default_preset_only()))
+          propose(configuration, "preset:" + name, false);
       }
     }
     if (seeds.standing_winner && declared(space_, *seeds.standing_winner)) propose(*seeds.standing_winner, "standing_winner", false);
@@ -184,8 +189,10 @@ class TuneSession {
       submit(kChangedStandingOrder, *standing_, "standing_winner", false);
     }
     for (const BookSeed& seed : seeds.others) {
-      const auto index = declared(space_, seed.configuration) ? space_.find(seed.configuration) : std::nullopt;
-      if (index && !known_.contains(seed.configuration.canonical())) from_book_.push_back({*index, seed.predicted});
+      const auto index =
+          declared(space_, seed.configuration) ? space_.find(seed.configuration) : std::nullopt;
+      if (index && !known_.contains(seed.configuration.canonical()))
+        from_book_.push_back({*index, seed.predicted});
     }
     known_in_flight_ = in_flight_.size();
   }
@@ -609,7 +616,7 @@ class TuneSession {
     std::uint64_t index = 0;
     bool predicted = false;
   };
-  std::deque<FromBook> from_book_;                         // to be proposed before the strategy is asked
+  std::deque<FromBook> from_book_;  // to be proposed before the strategy is asked
   int little_expected_ = 0;                                // proposals in a row of little expected improvement
   std::optional<double> best_us_;
   std::optional<Clock::time_point> budget_start_;

@@ -20,18 +20,18 @@ struct CoverKnowledge {
   // The loss that the model predicts for the best usable candidate of each question; -1: it has
   // none. Empty: no model.
   std::vector<double> least_predicted;
-  double usual_prediction = 0;                   // the same for tuned problems, on average
+  double usual_prediction = 0;  // the same for tuned problems, on average
 };
 
 // The question that a sweep tunes next, and why.
 struct CoverPick {
   std::size_t question = 0;
-  double expected_loss = 0;          // of the question as it is, a share
-  std::optional<double> distance;    // from the nearest tuned problem; empty: nothing is tuned
-  std::size_t helped = 0;            // questions whose expected loss falls by a tenth or more
-  double before = 0, after = 0;      // the region's expected loss, without and with it
-  bool no_candidate = false;         // no configuration that was timed is valid there
-  std::string reason() const;        // in words
+  double expected_loss = 0;        // of the question as it is, a share
+  std::optional<double> distance;  // from the nearest tuned problem; empty: nothing is tuned
+  std::size_t helped = 0;          // questions whose expected loss falls by a tenth or more
+  double before = 0, after = 0;    // the region's expected loss, without and with it
+  bool no_candidate = false;       // no configuration that was timed is valid there
+  std::string reason() const;      // in words
 };
 
 // Chooses by the expected loss of questions. Deterministic.
@@ -39,7 +39,8 @@ struct CoverPick {
 // The expected loss of a question rises with the distance from the nearest tuned problem, along the
 // model's loss bins (without a model, along kUnknownLoss * (1 - exp(-distance))); to it comes by
 // how much more than usually the model expects its best candidate to lose. A question of another
-// class of divisibility is kClassStep further away. Where no candidate is valid, it is kNoCandidateLoss.
+// class of divisibility is kClassStep further away. Where no candidate is valid, it is
+// kNoCandidateLoss.
 class CoverChoice {
  public:
   // What answers were seen to lose far from any tuned problem: 0.2 to 0.4 of the speed.
@@ -49,7 +50,8 @@ class CoverChoice {
   // As far as 1.4 times the size: half the divisor halves the width of memory accesses.
   static constexpr double kClassStep = 0.5;
 
-  CoverChoice(const CoverRegion& region, std::vector<CoverQuestion> questions, CoverKnowledge knowledge);
+  CoverChoice(const CoverRegion& region, std::vector<CoverQuestion> questions,
+              CoverKnowledge knowledge);
 
   // The mean over the questions by weight, a share.
   double expected_loss() const;
@@ -70,9 +72,9 @@ class CoverChoice {
   std::vector<CoverDimension> dimensions_;
   std::vector<CoverQuestion> questions_;
   CoverKnowledge knowledge_;
-  std::vector<double> nearest_;      // of each question; infinity: nothing is tuned
+  std::vector<double> nearest_;        // of each question; infinity: nothing is tuned
   std::vector<double> first_nearest_;  // when the model was learned
-  double weight_ = 0;                // of all questions
+  double weight_ = 0;                  // of all questions
 };
 
 }  // namespace tunebook

@@ -17,7 +17,8 @@ CoverPlanner::CoverPlanner(std::vector<CoverRegion> regions, CoverSource source)
   }
 }
 
-std::vector<CoverDecision> CoverPlanner::next(std::size_t count, const std::set<std::string>& tried) {
+std::vector<CoverDecision> CoverPlanner::next(std::size_t count,
+                                              const std::set<std::string>& tried) {
   std::vector<CoverChoice> choices;
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     choices.emplace_back(regions_[i], questions_[i], source_(regions_[i], questions_[i]));
@@ -49,7 +50,8 @@ std::vector<CoverDecision> CoverPlanner::next(std::size_t count, const std::set<
     }
     if (!best) break;
     const CoverQuestion& question = choices[best_region].questions()[best->question];
-    CoverDecision decision{best_region, regions_[best_region].item_for(question.sizes), best->reason()};
+    CoverDecision decision{best_region, regions_[best_region].item_for(question.sizes),
+                           best->reason()};
     passed.insert(decision.item.id());
     choices[best_region].tune(best->question);
     ++progress_[best_region].tuned;
@@ -62,8 +64,11 @@ void CoverPlanner::take_up(const nlohmann::ordered_json& earlier) {
   if (!earlier.is_array() || earlier.size() != progress_.size()) return;
   for (std::size_t i = 0; i < progress_.size(); ++i) {
     const auto& one = earlier[i];
+    if (!one.is_object()) return;
     const auto before = one.find("before"), tuned = one.find("tuned");
-    if (before == one.end() || !before->is_number() || tuned == one.end() || !tuned->is_number_unsigned()) return;
+    if (before == one.end() || !before->is_number() || tuned == one.end() ||
+        !tuned->is_number_unsigned())
+      return;
   }
   for (std::size_t i = 0; i < progress_.size(); ++i) {
     progress_[i].before = earlier[i]["before"].get<double>();
@@ -92,13 +97,15 @@ std::string regions_text(const nlohmann::ordered_json& regions) {
   if (!regions.is_array()) return text;
   for (const auto& one : regions) {
     try {
-      text += fmt::format("region {}: {} shapes tuned, expected loss {:.2f} % before, {:.2f} % now{}; {}\n",
-                          one.at("region").get<std::string>(), one.at("tuned").get<std::uint64_t>(),
-                          100 * one.at("before").get<double>(), 100 * one.at("now").get<double>(),
-                          one.at("model").get<bool>() ? "" : " (by distances alone: there is no model of time yet)",
-                          one.at("covered").get<bool>()
-                              ? fmt::format("covered: less than {:g} %", 100 * one.at("target_loss").get<double>())
-                              : fmt::format("not covered: the target is {:g} %", 100 * one.at("target_loss").get<double>()));
+      text += fmt::format(
+          "region {}: {} shapes tuned, expected loss {:.2f} % before, {:.2f} % now{}; {}\n",
+          one.at("region").get<std::string>(), one.at("tuned").get<std::uint64_t>(),
+          100 * one.at("before").get<double>(), 100 * one.at("now").get<double>(),
+          one.at("model").get<bool>() ? "" : " (by distances alone: there is no model of time yet)",
+          one.at("covered").get<bool>()
+              ? fmt::format("covered: less than {:g} %", 100 * one.at("target_loss").get<double>())
+              : fmt::format("not covered: the target is {:g} %",
+                            100 * one.at("target_loss").get<double>()));
     } catch (const nlohmann::json::exception&) {
       continue;
     }

@@ -16,17 +16,18 @@ namespace tunebook {
 
 // What the book knows of a region now; `questions` are those that least_predicted is for. It may
 // learn a model of time, which takes a second or so.
-using CoverSource = std::function<CoverKnowledge(const CoverRegion& region, const std::vector<CoverQuestion>& questions)>;
+using CoverSource = std::function<CoverKnowledge(const CoverRegion& region,
+                                                 const std::vector<CoverQuestion>& questions)>;
 
 // How far a region is.
 struct RegionProgress {
-  std::string region;                // CoverRegion::display()
-  std::size_t questions = 0;         // that it is judged by
+  std::string region;         // CoverRegion::display()
+  std::size_t questions = 0;  // that it is judged by
   double target_loss = 0;
-  double before = 0, now = 0;        // its expected loss when the sweep began, and now; shares
-  bool model = false;                // from a model of time; else by distances alone
-  std::size_t tuned = 0;             // shapes that the sweep chose
-  bool covered = false;              // the model expects less than the target
+  double before = 0, now = 0;  // its expected loss when the sweep began, and now; shares
+  bool model = false;          // from a model of time; else by distances alone
+  std::size_t tuned = 0;       // shapes that the sweep chose
+  bool covered = false;        // the model expects less than the target
   friend bool operator==(const RegionProgress&, const RegionProgress&) = default;
 };
 

@@ -72,12 +72,13 @@ std::optional<std::int64_t> nearest_of_class(const CoverDimension& dimension, st
 std::int64_t draw_size(const CoverDimension& dimension, double where, double which_class) {
   if (!dimension.values.empty()) {
     const auto count = static_cast<double>(dimension.values.size());
-    return dimension.values[std::min(dimension.values.size() - 1,
-                                     static_cast<std::size_t>(where * count))];
+    return dimension
+        .values[std::min(dimension.values.size() - 1, static_cast<std::size_t>(where * count))];
   }
   const double low = portable_log(static_cast<double>(dimension.from));
   const double high = portable_log(static_cast<double>(dimension.to));
-  const auto drawn = static_cast<std::int64_t>(std::llround(portable_exp(low + where * (high - low))));
+  const auto drawn =
+      static_cast<std::int64_t>(std::llround(portable_exp(low + where * (high - low))));
   const std::int64_t size = std::clamp(drawn, dimension.from, dimension.to);
   if (!dimension.classes) return size;
   const auto number = static_cast<std::size_t>(which_class * std::size(kClasses));
@@ -113,7 +114,9 @@ bool tells_classes_apart(const KernelSpec& spec, const std::string& dimension) {
   return std::any_of(spec.constraints.begin(), spec.constraints.end(),
                      [&](const Expression& constraint) { return divides(constraint, *slot); }) ||
          std::any_of(spec.launches.begin(), spec.launches.end(), [&](const Launch& launch) {
-           const auto here = [&](const Expression& expression) { return divides(expression, *slot); };
+           const auto here = [&](const Expression& expression) {
+             return divides(expression, *slot);
+           };
            return here(launch.repeat) || here(launch.shared_bytes) ||
                   std::any_of(launch.grid.begin(), launch.grid.end(), here) ||
                   std::any_of(launch.block.begin(), launch.block.end(), here);
@@ -122,7 +125,8 @@ bool tells_classes_apart(const KernelSpec& spec, const std::string& dimension) {
 
 std::string CoverRegion::identity() const {
   nlohmann::ordered_json sizes = nlohmann::ordered_json::array();
-  for (const CoverDimension& one : dimensions) sizes.push_back({one.name, one.from, one.to, one.values});
+  for (const CoverDimension& one : dimensions)
+    sizes.push_back({one.name, one.from, one.to, one.values});
   nlohmann::ordered_json asked = nlohmann::ordered_json::array();
   for (const WeightedShape& shape : weights) asked.push_back({shape.sizes, shape.weight});
   SweepItem without_sizes = item;
@@ -132,7 +136,8 @@ std::string CoverRegion::identity() const {
 
 SweepItem CoverRegion::item_for(const std::vector<std::int64_t>& sizes) const {
   SweepItem result = item;
-  for (std::size_t i = 0; i < dimensions.size(); ++i) result.problem.set(dimensions[i].name, sizes.at(i));
+  for (std::size_t i = 0; i < dimensions.size(); ++i)
+    result.problem.set(dimensions[i].name, sizes.at(i));
   return result;
 }
 
@@ -143,14 +148,16 @@ std::string CoverRegion::display() const {
   }
   std::vector<std::string> sizes;
   for (const CoverDimension& one : dimensions) sizes.push_back(sizes_text(one));
-  return fmt::format("{}{} on {}: {}", item.kernel, categories, item.device, fmt::join(sizes, ", "));
+  return fmt::format("{}{} on {}: {}", item.kernel, categories, item.device,
+                     fmt::join(sizes, ", "));
 }
 
 bool CoverRegion::contains(const std::vector<std::int64_t>& sizes) const {
   if (sizes.size() != dimensions.size()) return false;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const CoverDimension& one = dimensions[i];
-    const bool listed = std::find(one.values.begin(), one.values.end(), sizes[i]) != one.values.end();
+    const bool listed =
+        std::find(one.values.begin(), one.values.end(), sizes[i]) != one.values.end();
     if (one.values.empty() ? sizes[i] < one.from || sizes[i] > one.to : !listed) return false;
   }
   return true;
@@ -171,7 +178,8 @@ std::vector<CoverQuestion> draw_questions(const CoverRegion& region) {
   for (std::size_t i = 0; i < kMostDraws && questions.size() - given < kDrawnQuestions; ++i) {
     std::vector<std::int64_t> sizes;
     for (std::size_t d = 0; d < region.dimensions.size(); ++d) {
-      sizes.push_back(draw_size(region.dimensions[d], sequence.at(i, 2 * d), sequence.at(i, 2 * d + 1)));
+      sizes.push_back(
+          draw_size(region.dimensions[d], sequence.at(i, 2 * d), sequence.at(i, 2 * d + 1)));
     }
     if (seen.insert(sizes).second) questions.push_back({std::move(sizes), 1});
   }
@@ -186,7 +194,8 @@ std::optional<double> parse_percentage(std::string_view text) {
   if (text.size() < 2 || text.back() != '%') return std::nullopt;
   text.remove_suffix(1);
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value > 0 && value <= 100 ? std::optional<double>(value / 100) : std::nullopt;
 }

@@ -28,19 +28,19 @@ struct CoverDimension {
 
 // A shape that counts more than those that nobody asked for.
 struct WeightedShape {
-  std::vector<std::int64_t> sizes;   // in the order of the region's dimensions
+  std::vector<std::int64_t> sizes;  // in the order of the region's dimensions
   double weight = 1;
   friend bool operator==(const WeightedShape&, const WeightedShape&) = default;
 };
 
 // An entry of a plan that names a region instead of shapes: the sweep chooses what to tune in it.
 struct CoverRegion {
-  std::string path;                  // JSON path of the entry
+  std::string path;  // JSON path of the entry
   // Kernel, device, settings, and a problem whose categories hold; its sizes are replaced.
   SweepItem item;
   std::vector<CoverDimension> dimensions;  // every size, in the declaration's order
   std::vector<WeightedShape> weights;      // those in the region
-  double target_loss = 0.03;         // ends when the region is expected to lose less, a share
+  double target_loss = 0.03;               // ends when the region is expected to lose less, a share
 
   // Of all that decides what is chosen: equal text, equal work.
   std::string identity() const;

@@ -32,7 +32,8 @@ std::size_t add_item(SweepState& state, FrozenItem frozen) {
 }
 
 bool has_winner(const ItemState& item) {
-  return item.status == ItemStatus::done || item.status == ItemStatus::cut || item.status == ItemStatus::fresh;
+  return item.status == ItemStatus::done || item.status == ItemStatus::cut ||
+         item.status == ItemStatus::fresh;
 }
 
 }  // namespace
@@ -52,9 +53,11 @@ SweepEnd cover_regions(SweepState& state, CoverPlanner& planner, const CoverRun&
     state.ended = false;  // a process that is killed from here on is taken up
     run.save();
     end = run.run();
-    const bool any = std::any_of(added.begin(), added.end(), [&](std::size_t item) { return has_winner(state.items[item]); });
+    const bool any = std::any_of(added.begin(), added.end(),
+                                 [&](std::size_t item) { return has_winner(state.items[item]); });
     fruitless = any ? 0 : fruitless + 1;
-    if (fruitless == kFruitlessRounds) run.event(fmt::format("no winner in {} rounds: no further shape is chosen", fruitless));
+    if (fruitless == kFruitlessRounds)
+      run.event(fmt::format("no winner in {} rounds: no further shape is chosen", fruitless));
   }
   // What was learned since the last choice; nothing is chosen.
   if (end != SweepEnd::interrupted) {

@@ -38,7 +38,8 @@ class PlanExpander {
 
  private:
   void add_template(const PlanEntry& entry, const std::string& kernel, const std::vector<std::string>& devices);
-  void add_regions(const PlanEntry& entry, const KernelSpec& spec, const std::vector<std::string>& devices);
+  void add_regions(const PlanEntry& entry, const KernelSpec& spec,
+                   const std::vector<std::string>& devices);
   void add_replay(const PlanEntry& entry, const std::string& kernel, const std::string& device);
   void add_recorded(const PlanEntry& entry, const KernelCatalog::Recorded& recorded);
   // The problems that a shape means for a kernel in the types asked for; none, and a note of the fault, if it fits not.

@@ -22,8 +22,12 @@ const std::vector<SpecKey>& settings_keys() {
 
 const std::vector<SpecObject>& plan_objects() {
   static const std::vector<SpecObject> objects = {
-      {"plan", "a plan", with_settings({{"tunebook", true}, {"name"}, {"summary"}, {"time"}, {"until"}, {"sessions", true}})},
-      {"sessions", "an entry of \"sessions\"", with_settings({{"kernels", true}, {"shapes"}, {"cover"}, {"weights"}, {"target_loss"}, {"types"}})},
+      {"plan", "a plan",
+       with_settings(
+           {{"tunebook", true}, {"name"}, {"summary"}, {"time"}, {"until"}, {"sessions", true}})},
+      {"sessions", "an entry of \"sessions\"",
+       with_settings(
+           {{"kernels", true}, {"shapes"}, {"cover"}, {"weights"}, {"target_loss"}, {"types"}})},
       {"freshness", "a freshness rule", {{"retune_after_days"}, {"retime"}}},
       {"range", "a range", {{"from", true}, {"to", true}, {"step"}, {"factor"}}},
       {"sizes", "a range of a region", {{"from", true}, {"to", true}}},
