@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""How good are the book's answers for shapes that nobody tuned? One command, every row printed, met or not.
+"""How good are the book's answers for shapes that nobody tuned? One command, every row printed.
 
     tests/bench/lookup_quality.py --tunebook build/bin/tunebook --device cuda:0 --keep quality
 
-For each kernel shapes are drawn (log-uniform; 35 % of the sizes no multiples of 8). `--tuned` of them are tuned into one book, session after
-session, each with what the book says by then. `--asked` others are tuned into a second book, which knows nothing of the first. Then the first
-book is asked for the others, and its answer, its two next best, the winner of the second book and the preset `default` are timed on the device,
-interleaved in fresh processes. ratio = time of the tuned winner / time of the answer; best of three takes the fastest of the first three.
-An answer that is missing, wrong or does not run has the ratio 0 and counts as 0.01 in geometric means.
+For each kernel shapes are drawn (log-uniform; 35 % of the sizes no multiples of 8). `--tuned` of
+them are tuned into one book, session after session, each with what the book says by then.
+`--asked` others are tuned into a second book, which knows nothing of the first. Then the first
+book is asked for the others. Its answer, its two next best, the winner of the second book and the
+preset `default` are timed on the device, interleaved in fresh processes.
 
-It uses only verbs of the program. Exit code 0 whatever was met, 1 if something could not be measured.
+ratio = time of the tuned winner / time of the answer; best of three takes the fastest of the first
+three. An answer that is missing, wrong or does not run has the ratio 0 and counts as 0.01 in
+geometric means. `within`: the answer lost no more than the bound that it came with.
+
+It uses only verbs of the program. Exit code 0 whatever was met, 1 if something could not be
+measured.
 """
 
 import argparse
@@ -17,107 +22,27 @@ import concurrent.futures
 import json
 import math
 import os
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
+from lookup_shapes import KERNELS, draw_shapes, shape_text
+
 # Goals: geometric mean and worst of the ratio. With 48 or more tuned shapes others.
-MARK, GOAL, GOAL_48, GOAL_LLM, BEST_OF_THREE = (0.93, 0.70), (0.97, 0.85), (0.98, 0.88), (0.97, 0.90), (0.985, 0.92)
+MARK, GOAL, GOAL_48, GOAL_LLM = (0.93, 0.70), (0.97, 0.85), (0.98, 0.88), (0.97, 0.90)
+BEST_OF_THREE = (0.985, 0.92)
 COVERAGE = (0.72, 0.90)
 NO_ANSWER = 0.01
-ODD_SHARE = 0.35
-GIB = 1 << 30
-
-# Sizes from, to; `small` for the cpu device. A problem is redrawn while it needs more than `flops` operations or `elements` numbers.
-KERNELS = {
-    "matmul:f32": {"kernel": "matmul", "dtype": "f32", "sizes": {"m": (16, 16384), "n": (16, 16384), "k": (16, 16384)},
-                   "small": {"m": (8, 200), "n": (8, 200), "k": (8, 200)}, "flops": 3e11, "elements": GIB / 8},
-    "matmul:bf16": {"kernel": "matmul", "dtype": "bf16", "sizes": {"m": (1, 16384), "n": (16, 16384), "k": (16, 16384)},
-                    "small": {"m": (1, 150), "n": (8, 150), "k": (8, 150)}, "flops": 1e12, "elements": GIB / 4},
-    "softmax:f32": {"kernel": "softmax", "dtype": "f32", "sizes": {"m": (32, 16384), "n": (64, 131072)},
-                    "small": {"m": (4, 128), "n": (16, 4096)}, "elements": GIB / 8},
-    "layer_norm:bf16": {"kernel": "layer_norm", "dtype": "bf16", "sizes": {"m": (32, 16384), "n": (64, 131072)},
-                        "small": {"m": (4, 128), "n": (16, 4096)}, "elements": GIB / 4},
-    "rms_norm:bf16": {"kernel": "rms_norm", "dtype": "bf16", "sizes": {"m": (32, 16384), "n": (64, 131072)},
-                      "small": {"m": (4, 128), "n": (16, 4096)}, "elements": GIB / 4},
-    "transpose:f32": {"kernel": "transpose", "dtype": "f32", "sizes": {"m": (128, 16384), "n": (128, 16384)},
-                      "small": {"m": (16, 512), "n": (16, 512)}, "elements": GIB / 8},
-    "reduce:f32": {"kernel": "reduce", "dtype": "f32", "sizes": {"n": (1024, GIB // 4)}, "small": {"n": (256, 1 << 18)},
-                   "elements": GIB / 4},
-    "conv2d_nchw:f32": {"kernel": "conv2d_nchw", "dtype": "f32",
-                        "sizes": {"images": (1, 64), "channels": (3, 512), "h": (7, 224), "w": (7, 224), "filters": (16, 512)},
-                        "small": {"images": (1, 2), "channels": (1, 16), "h": (5, 28), "w": (5, 28), "filters": (4, 32)},
-                        "flops": 2e11, "elements": GIB / 16},
-    # What serving a language model asks for: m tokens of no pattern; n and k of the layers of Llama 3.1 8B, Qwen 2.5 7B and Gemma 2 9B
-    # (queries with keys and values, output, gate with up, down).
-    "llm": {"kernel": "matmul", "dtype": "bf16", "sizes": {"m": (1, 8192)}, "small": {"m": (1, 64)},
-            "layers": [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336),
-                       (4608, 3584), (3584, 3584), (37888, 3584), (3584, 18944),
-                       (8192, 3584), (3584, 4096), (28672, 3584), (3584, 14336)],
-            "small_layers": [(96, 64), (64, 64), (224, 64), (64, 112), (72, 56), (56, 56)]},
-}
-
-
-# Shapes.
-
-def draw_size(rng, low, high, odd):
-    """Log-uniform in [low, high]; `odd`: no multiple of 8, else one, where the bounds have one."""
-    for _ in range(1000):
-        value = round(math.exp(rng.uniform(math.log(low), math.log(high))))
-        if not odd and high >= 8:
-            value = 8 * max(1, round(value / 8))
-        if low <= value <= high and (odd == (value % 8 != 0) or high < 8):
-            return value
-    return low
-
-
-def too_large(row, shape):
-    sizes = list(shape.values())
-    if row["kernel"] == "matmul":
-        m, n, k = shape["m"], shape["n"], shape["k"]
-        flops, elements = 2 * m * n * k, max(m * k, k * n, m * n)
-    elif row["kernel"] == "conv2d_nchw":
-        pixels = shape["images"] * shape["h"] * shape["w"]
-        flops = 18 * pixels * shape["channels"] * shape["filters"]
-        elements = pixels * max(shape["channels"], shape["filters"])
-    else:
-        flops, elements = 0, math.prod(sizes)
-    return flops > row.get("flops", math.inf) or elements > row.get("elements", math.inf)
-
-
-def draw_shapes(name, seed, count, small):
-    """So many different shapes, in an order of no pattern: the first are tuned, the others asked."""
-    row = KERNELS[name]
-    rng = random.Random(f"{name} {seed}")
-    sizes = row["small" if small else "sizes"]
-    layers = row.get("small_layers" if small else "layers")
-    shapes = []
-    while len(shapes) < count:
-        if layers:  # tokens come in any number
-            low, high = sizes["m"]
-            shape = {"m": round(math.exp(rng.uniform(math.log(low), math.log(high))))}
-            shape["n"], shape["k"] = layers[len(shapes) % len(layers)]
-        else:
-            shape = {size: draw_size(rng, low, high, rng.random() < ODD_SHARE) for size, (low, high) in sizes.items()}
-        if not too_large(row, shape) and shape not in shapes:
-            shapes.append(shape)
-    rng.shuffle(shapes)
-    return shapes
-
-
-def shape_text(row, shape):
-    return ",".join(f"{size}={value}" for size, value in shape.items()) + f",dtype={row['dtype']}"
-
 
 # The program.
 
 class Tunebook:
     def __init__(self, options):
         self.options = options
-        self.verbs = subprocess.run([options.tunebook, "--help"], capture_output=True, text=True, check=False).stdout
+        self.verbs = subprocess.run([options.tunebook, "--help"], capture_output=True, text=True,
+                                    check=False).stdout
 
     def has_verb(self, verb):
         return f"\n  {verb} " in self.verbs
@@ -127,8 +52,8 @@ class Tunebook:
         if self.options.templates and words[0] in ("tune", "best"):
             words = words + ["--templates", self.options.templates]
         try:
-            done = subprocess.run([self.options.tunebook] + words + ["--json"], capture_output=True, text=True, check=False,
-                                  timeout=self.options.session_limit)
+            done = subprocess.run([self.options.tunebook] + words + ["--json"], capture_output=True,
+                                  text=True, check=False, timeout=self.options.session_limit)
         except subprocess.TimeoutExpired:
             return None, f"no end within {self.options.session_limit:g} s"
         try:
@@ -139,7 +64,8 @@ class Tunebook:
             return None, (done.stderr.strip() or done.stdout.strip())[-400:]
 
     def tune(self, row, shape, book, device, words):
-        return self.call(["tune", row["kernel"], "--shape", shape_text(row, shape), "--device", device, "--book", book, "--seed", "1",
+        return self.call(["tune", row["kernel"], "--shape", shape_text(row, shape),
+                          "--device", device, "--book", book, "--seed", "1",
                           "--no-baseline"] + words)
 
 
@@ -150,13 +76,16 @@ def literal(value):
 
 
 def narrowed_to(configurations):
-    """--where words that leave these configurations alone. What each parameter may be comes first: it keeps the space small."""
+    """--where words that leave these configurations alone.
+
+    What each parameter may be comes first: it keeps the space small.
+    """
     words = []
     for name in configurations[0]:
         values = sorted({literal(c[name]) for c in configurations})
         words += ["--where", f"{name} in [{', '.join(values)}]"]
-    whole = " or ".join("(" + " and ".join(f"{n} == {literal(v)}" for n, v in c.items()) + ")" for c in configurations)
-    return words + ["--where", whole]
+    each = [" and ".join(f"{n} == {literal(v)}" for n, v in c.items()) for c in configurations]
+    return words + ["--where", " or ".join(f"({text})" for text in each)]
 
 
 def same(x, y):
@@ -180,8 +109,10 @@ class Row:
         self.folder = os.path.join(folder, name.replace(":", "-"))
         os.makedirs(self.folder, exist_ok=True)
         small = self.options.small
-        shapes = draw_shapes(name, self.options.seed, self.options.tuned + self.options.asked, small)
-        self.known_shapes, self.asked_shapes = shapes[:self.options.tuned], shapes[self.options.tuned:]
+        count = self.options.tuned + self.options.asked
+        shapes = draw_shapes(name, self.options.seed, count, small)
+        self.known_shapes = shapes[:self.options.tuned]
+        self.asked_shapes = shapes[self.options.tuned:]
         self.began = time.time()
         self.said = []
 
@@ -201,12 +132,16 @@ class Row:
         found = []
         for number, shape in enumerate(shapes):
             if not self.left(share):
-                self.say(f"{len(shapes) - number} of {len(shapes)} shapes of {book} were not tuned: {share:.0%} of the time limit are over")
+                self.say(f"{len(shapes) - number} of {len(shapes)} shapes of {book} were not "
+                         f"tuned: {share:.0%} of the time limit are over")
                 break
-            result, said = self.program.tune(self.row, shape, self.book(book), device,
-                                             ["--budget", str(self.options.budget), "--finalists", "8", "--finalist-processes", "2"])
+            result, said = self.program.tune(
+                self.row, shape, self.book(book), device,
+                ["--budget", str(self.options.budget), "--finalists", "8",
+                 "--finalist-processes", "2"])
             if result is None or not result.get("winner"):
-                self.say(f"{shape_text(self.row, shape)}: no winner: {said if result is None else result['trials']}")
+                reason = said if result is None else result["trials"]
+                self.say(f"{shape_text(self.row, shape)}: no winner: {reason}")
                 continue
             found.append((shape, result["winner"]))
         return found
@@ -220,27 +155,34 @@ class Row:
         return result
 
     def ask(self, shape):
-        """The answer, and the configurations of the first three usable candidates, the answer's first."""
-        result, said = self.program.call(["best", self.row["kernel"], "--shape", shape_text(self.row, shape), "--device",
-                                          self.options.device, "--book", self.book("known.db"), "--explain", "--most", "50"],
-                                         allowed=(0, 3))
+        """The answer, and the first three usable configurations, the answer's first."""
+        result, said = self.program.call(
+            ["best", self.row["kernel"], "--shape", shape_text(self.row, shape),
+             "--device", self.options.device, "--book", self.book("known.db"),
+             "--explain", "--most", "50"], allowed=(0, 3))
         if result is None:
             self.say(f"{shape_text(self.row, shape)}: no answer: {said}")
             return None, []
         answer = result["explanation"]["answer"]
-        considered = [one["candidate"]["configuration"] for one in result["explanation"]["considered"]
+        considered = [one["candidate"]["configuration"]
+                      for one in result["explanation"]["considered"]
                       if one["tier"] is not None and one["obstacle"] in ("none", "not needed")]
         if answer is None:
             return None, []
         return answer, distinct([answer["configuration"]] + considered)[:3]
 
     def times(self, number, shape, configurations):
-        """A time in us for each, None if it failed: medians over fresh processes, interleaved, by one session over them alone."""
+        """A time in us for each, None if it failed, and that of the preset `default`.
+
+        Medians over fresh processes, interleaved: the finalists of one session over them alone.
+        """
         book = self.book(f"timed-{number}.db")
-        result, said = self.program.tune(self.row, shape, book, self.options.device,
-                                         ["--strategy", "exhaustive", f"--from-book={len(configurations)}", "--budget",
-                                          str(len(configurations)), "--finalists", "16", "--finalist-processes", str(self.options.rounds)]
-                                         + narrowed_to(configurations))
+        count = len(configurations)
+        result, said = self.program.tune(
+            self.row, shape, book, self.options.device,
+            ["--strategy", "exhaustive", f"--from-book={count}", "--budget", str(count),
+             "--finalists", "16", "--finalist-processes", str(self.options.rounds)]
+            + narrowed_to(configurations))
         if result is None:
             self.say(f"{shape_text(self.row, shape)}: not timed: {said}")
             return None, None
@@ -251,31 +193,42 @@ class Row:
         item = report["items"][0]
         found = []
         for one in configurations:
-            finalist = next((r for r in item["top"] if r["finalist"] and same(r["configuration"], one)), None)
-            trial = next((t for t in item["trials"] if same(t["configuration"], one) and t["outcome"] in ("ok", "abandoned")), None)
-            # One that is abandoned, as it takes more than 1.25 of the fastest's time, has no time but the first.
-            found.append(finalist["time"]["median_us"] if finalist else trial["time_us"] if trial else None)
+            finalist = next((r for r in item["top"]
+                             if r["finalist"] and same(r["configuration"], one)), None)
+            trial = next((t for t in item["trials"] if same(t["configuration"], one)
+                          and t["outcome"] in ("ok", "abandoned")), None)
+            # Abandoned: it takes more than 1.25 of the fastest's time, and has none but its first.
+            us = finalist["time"]["median_us"] if finalist else trial["time_us"] if trial else None
+            found.append(us)
         default = (result["presets"].get("default") or {}).get("median_us")
         return found, default
 
     def measure(self, number, shape, winner):
         answer, candidates = self.ask(shape)
-        result = {"kernel": self.row["kernel"], "row": self.name, "dtype": self.row["dtype"], "shape": shape, "answer": answer,
-                  "tuned_configuration": winner["configuration"], "candidates": candidates}
-        times, default = self.times(number, shape, distinct([winner["configuration"]] + candidates))
+        result = {"kernel": self.row["kernel"], "row": self.name, "dtype": self.row["dtype"],
+                  "shape": shape, "answer": answer, "candidates": candidates,
+                  "tuned_configuration": winner["configuration"]}
+        timed = distinct([winner["configuration"]] + candidates)
+        times, default = self.times(number, shape, timed)
         if times is None:
             result["error"] = "not timed"
             return result
-        known = dict(zip((json.dumps(c, sort_keys=True) for c in distinct([winner["configuration"]] + candidates)), times))
-        time_of = lambda configuration: known[json.dumps(configuration, sort_keys=True)]
+
+        def time_of(configuration):
+            return next(us for one, us in zip(timed, times) if same(one, configuration))
+
         tuned = time_of(winner["configuration"])
         if tuned is None:
             result["error"] = "the tuned winner did not run again"
             return result
-        ratio = lambda us: tuned / us if us else 0.0
+
+        def ratio(us):
+            return tuned / us if us else 0.0
+
         answered = [ratio(time_of(c)) for c in candidates] or [0.0]
-        result.update(tuned_us=tuned, answered_us=time_of(candidates[0]) if candidates else None, ratio=answered[0],
-                      best_of_three=max(answered), default_ratio=ratio(default) if default else None)
+        result.update(tuned_us=tuned, answered_us=time_of(candidates[0]) if candidates else None,
+                      ratio=answered[0], best_of_three=max(answered),
+                      default_ratio=ratio(default) if default else None)
         if answer and answer.get("loss_bound") is not None:
             result.update(expected_loss=answer["expected_loss"], loss_bound=answer["loss_bound"],
                           within=1 - answered[0] <= answer["loss_bound"])
@@ -283,7 +236,8 @@ class Row:
 
     def run(self):
         truth_device = self.options.truth_device or self.options.device
-        jobs = [(self.known_shapes, "known.db", self.options.device), (self.asked_shapes, "truth.db", truth_device)]
+        jobs = [(self.known_shapes, "known.db", self.options.device),
+                (self.asked_shapes, "truth.db", truth_device)]
         if truth_device == self.options.device:
             tuned = [self.tune_all(*jobs[0], 0.42), self.tune_all(*jobs[1], 0.8)]
         else:  # two devices of one kind: both books at once
@@ -294,39 +248,50 @@ class Row:
         rows = []
         for number, (shape, winner) in enumerate(tuned[1]):
             if not self.left(1):
-                self.say(f"{len(tuned[1]) - number} of {len(tuned[1])} answers were not timed: the time limit is over")
+                self.say(f"{len(tuned[1]) - number} of {len(tuned[1])} answers were not timed: "
+                         "the time limit is over")
                 break
             rows.append(self.measure(number, shape, winner))
             print(line(rows[-1]), flush=True)
-        return {"row": self.name, "tuned": len(tuned[0]), "asked": len(tuned[1]), "rows": rows, "summary": summary(self.name, len(tuned[0]), rows),
-                "models": learned, "said": self.said, "tuned_s": tuned_s, "seconds": time.time() - self.began}
+        return {"row": self.name, "tuned": len(tuned[0]), "asked": len(tuned[1]), "rows": rows,
+                "summary": summary(self.name, len(tuned[0]), rows), "models": learned,
+                "said": self.said, "tuned_s": tuned_s, "seconds": time.time() - self.began}
 
 
 # What is shown.
 
-HEADER = ["kernel", "dtype", "shape", "tier", "distance", "tuned us", "answered us", "ratio", "best of three", "default", "expected loss",
-          "bound", "within"]
+HEADER = ["kernel", "dtype", "shape", "tier", "distance", "tuned us", "answered us", "ratio",
+          "best of three", "default", "expected loss", "bound", "within"]
 
 
 def line(result):
     answer = result["answer"] or {}
-    number = lambda key, form: form.format(result[key]) if result.get(key) is not None else "-"
-    cells = [result["kernel"], result["dtype"], ",".join(str(v) for v in result["shape"].values()), answer.get("tier", "none"),
-             f"{answer['distance']:.2f}" if answer else "-", number("tuned_us", "{:.2f}"), number("answered_us", "{:.2f}"),
-             number("ratio", "{:.3f}"), number("best_of_three", "{:.3f}"), number("default_ratio", "{:.3f}"),
-             number("expected_loss", "{:.3f}"), number("loss_bound", "{:.3f}"),
+
+    def number(key, digits=3):
+        return f"{result[key]:.{digits}f}" if result.get(key) is not None else "-"
+
+    cells = [result["kernel"], result["dtype"], ",".join(str(v) for v in result["shape"].values()),
+             answer.get("tier", "none"), f"{answer['distance']:.2f}" if answer else "-",
+             number("tuned_us", 2), number("answered_us", 2), number("ratio"),
+             number("best_of_three"), number("default_ratio"), number("expected_loss"),
+             number("loss_bound"),
              result.get("error") or {True: "yes", False: "no", None: "-"}[result.get("within")]]
     return "| " + " | ".join(cells) + " |"
 
 
 def geometric_mean(ratios):
-    return math.exp(statistics.fmean(math.log(max(ratio, NO_ANSWER)) for ratio in ratios)) if ratios else None
+    if not ratios:
+        return None
+    return math.exp(statistics.fmean(math.log(max(ratio, NO_ANSWER)) for ratio in ratios))
 
 
 def verdict(mean, worst, goal, mark=None):
     if mean is None:
         return "not measured"
-    reached = lambda bounds: mean >= bounds[0] and worst >= bounds[1]
+
+    def reached(bounds):
+        return mean >= bounds[0] and worst >= bounds[1]
+
     return "goal met" if reached(goal) else "first mark met" if mark and reached(mark) else "missed"
 
 
@@ -337,36 +302,50 @@ def summary(name, tuned, rows):
     defaults = [row["default_ratio"] for row in rows if row.get("default_ratio") is not None]
     tiers = [(row["answer"] or {}).get("tier", "none") for row in rows]
     goal = GOAL_LLM if name == "llm" else GOAL_48 if tuned >= 48 else GOAL
-    worst = lambda values: min(values) if values else None
+    worst, worst_of_three = min(ratios, default=None), min(three, default=None)
+    expected = [row["expected_loss"] for row in rows if "within" in row]
+    losses = [max(0.0, 1 - ratio) for ratio in ratios]
     return {"shapes": len(ratios), "not_measured": len(rows) - len(ratios), "tuned_shapes": tuned,
-            "geometric_mean": geometric_mean(ratios), "worst": worst(ratios), "goal": goal,
-            "verdict": verdict(geometric_mean(ratios), worst(ratios), goal, MARK),
-            "best_of_three": geometric_mean(three), "best_of_three_worst": worst(three),
-            "best_of_three_verdict": verdict(geometric_mean(three), worst(three), BEST_OF_THREE),
+            "geometric_mean": geometric_mean(ratios), "worst": worst, "goal": goal,
+            "verdict": verdict(geometric_mean(ratios), worst, goal, MARK),
+            "best_of_three": geometric_mean(three), "best_of_three_worst": worst_of_three,
+            "best_of_three_verdict": verdict(geometric_mean(three), worst_of_three, BEST_OF_THREE),
             "default": geometric_mean(defaults), "bounded": len(bounded), "within": sum(bounded),
-            "mean_expected_loss": statistics.fmean(row["expected_loss"] for row in rows if "within" in row) if bounded else None,
-            "mean_loss": statistics.fmean(max(0.0, 1 - ratio) for ratio in ratios) if ratios else None,
+            "mean_expected_loss": statistics.fmean(expected) if expected else None,
+            "mean_loss": statistics.fmean(losses) if losses else None,
             "tiers": {tier: tiers.count(tier) for tier in sorted(set(tiers))}}
 
 
 def show_summaries(results):
-    print("\n| kernel | tuned | asked | geometric mean, worst | goal | | best of three, worst | goal | | default | lost, expected | within the bound | answers | s |")
-    print("| " + " | ".join(["---"] * 14) + " |")
-    pair = lambda x, y: "-" if x is None else f"{x:.3f}, {y:.3f}"
+    header = ["kernel", "tuned", "asked", "geometric mean, worst", "goal", "",
+              "best of three, worst", "goal", "", "default", "lost, expected", "within the bound", "answers",
+              "s"]
+    print("\n| " + " | ".join(header) + " |")
+    print("| " + " | ".join(["---"] * len(header)) + " |")
+
+    def pair(x, y):
+        return ", ".join("-" if value is None else f"{value:.3f}" for value in (x, y))
+
     for result in results:
         s = result["summary"]
-        lost = "-" if s["mean_loss"] is None else f"{s['mean_loss']:.3f}, " + ("-" if s["mean_expected_loss"] is None else f"{s['mean_expected_loss']:.3f}")
-        within = f"{s['within']} of {s['bounded']} ({s['within'] / s['bounded']:.0%})" if s["bounded"] else "-"
-        cells = [result["row"], s["tuned_shapes"], s["shapes"], pair(s["geometric_mean"], s["worst"]), pair(*s["goal"]), s["verdict"],
-                 pair(s["best_of_three"], s["best_of_three_worst"]), pair(*BEST_OF_THREE), s["best_of_three_verdict"],
-                 "-" if s["default"] is None else f"{s['default']:.3f}", lost, within,
-                 ", ".join(f"{n} {tier}" for tier, n in s["tiers"].items()), f"{result['seconds']:.0f}"]
+        within = "-"
+        if s["bounded"]:
+            within = f"{s['within']} of {s['bounded']} ({s['within'] / s['bounded']:.0%})"
+        cells = [result["row"], s["tuned_shapes"], s["shapes"],
+                 pair(s["geometric_mean"], s["worst"]), pair(*s["goal"]), s["verdict"],
+                 pair(s["best_of_three"], s["best_of_three_worst"]), pair(*BEST_OF_THREE),
+                 s["best_of_three_verdict"], "-" if s["default"] is None else f"{s['default']:.3f}",
+                 pair(s["mean_loss"], s["mean_expected_loss"]), within,
+                 ", ".join(f"{n} {tier}" for tier, n in s["tiers"].items()),
+                 f"{result['seconds']:.0f}"]
         print("| " + " | ".join(str(cell) for cell in cells) + " |")
-    bounded, within = sum(r["summary"]["bounded"] for r in results), sum(r["summary"]["within"] for r in results)
+    bounded = sum(r["summary"]["bounded"] for r in results)
+    within = sum(r["summary"]["within"] for r in results)
     if bounded:
         share = within / bounded
         met = "goal met" if COVERAGE[0] <= share <= COVERAGE[1] else "missed"
-        print(f"\nThe 80 % bound holds for {within} of {bounded} answers ({share:.0%}; goal {COVERAGE[0]:.0%} to {COVERAGE[1]:.0%}: {met}).")
+        print(f"\nThe 80 % bound holds for {within} of {bounded} answers ({share:.0%}; "
+              f"goal {COVERAGE[0]:.0%} to {COVERAGE[1]:.0%}: {met}).")
     else:
         print("\nNo answer had a bound of its loss.")
 
@@ -376,20 +355,29 @@ def main():
     parser.add_argument("--tunebook", default="tunebook")
     parser.add_argument("--templates", default="", help="template folder (default: the program's)")
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--truth-device", default="", help="tune the second book here at the same time: a device of the same kind")
-    parser.add_argument("--kernels", default=",".join(KERNELS), help="comma-separated: " + ", ".join(KERNELS))
-    parser.add_argument("--tuned", type=int, default=24, help="shapes that the asked book is tuned for")
+    parser.add_argument("--truth-device", default="",
+                        help="tune the second book here at the same time: one of the same kind")
+    parser.add_argument("--kernels", default=",".join(KERNELS),
+                        help="comma-separated: " + ", ".join(KERNELS))
+    parser.add_argument("--tuned", type=int, default=24,
+                        help="shapes that the asked book is tuned for")
     parser.add_argument("--asked", type=int, default=24, help="other shapes that it is asked for")
     parser.add_argument("--seed", type=int, default=1, help="of the shapes")
     parser.add_argument("--budget", default="80", help="trials of each session")
-    parser.add_argument("--rounds", type=int, default=3, help="fresh processes that time an answer beside the tuned winner")
-    parser.add_argument("--time-limit", type=float, default=math.inf, metavar="S", help="for each kernel; what is left out is said")
-    parser.add_argument("--session-limit", type=float, default=300, metavar="S", help="a session that takes longer counts as failed")
-    parser.add_argument("--small", action="store_true", help="small sizes (always on the cpu device)")
+    parser.add_argument("--rounds", type=int, default=3,
+                        help="fresh processes that time an answer beside the tuned winner")
+    parser.add_argument("--time-limit", type=float, default=math.inf, metavar="S",
+                        help="for each kernel; what is left out is said")
+    parser.add_argument("--session-limit", type=float, default=300, metavar="S",
+                        help="a session that takes longer counts as failed")
+    parser.add_argument("--small", action="store_true",
+                        help="small sizes (always on the cpu device)")
     parser.add_argument("--keep", default="", metavar="DIR", help="keep the books here")
-    parser.add_argument("--resume", action="store_true", help="go on with the books in --keep: what they hold is not tuned again")
+    parser.add_argument("--resume", action="store_true",
+                        help="go on with the books in --keep: what they hold is not tuned again")
     parser.add_argument("--shapes-only", action="store_true", help="print the shapes and end")
-    parser.add_argument("--json", default="", metavar="FILE", help="write everything that was found to this file")
+    parser.add_argument("--json", default="", metavar="FILE",
+                        help="write everything that was found to this file")
     options = parser.parse_args()
     options.small = options.small or options.device == "cpu"
     names = [name for name in options.kernels.split(",") if name]
@@ -400,21 +388,26 @@ def main():
         parser.error("--tuned and --asked: at least 1")
     if options.resume and not options.keep:
         parser.error("--resume needs --keep DIR")
-    if options.keep and not options.resume and os.path.isdir(options.keep) and os.listdir(options.keep):
-        parser.error(f"--keep {options.keep}: it holds something already; add --resume to go on with it, or name another folder")
+    used = options.keep and os.path.isdir(options.keep) and os.listdir(options.keep)
+    if used and not options.resume:
+        parser.error(f"--keep {options.keep}: it holds something already; add --resume to go on "
+                     "with it, or name another folder")
     if options.shapes_only:
         for name in names:
             shapes = draw_shapes(name, options.seed, options.tuned + options.asked, options.small)
             sizes = [value for shape in shapes for value in shape.values()]
-            print(f"{name}: {sum(v % 8 != 0 for v in sizes) / len(sizes):.0%} of the sizes are no multiples of 8")
+            odd = sum(value % 8 != 0 for value in sizes) / len(sizes)
+            print(f"{name}: {odd:.0%} of the sizes are no multiples of 8")
             for number, shape in enumerate(shapes):
-                print(f"  {'tuned' if number < options.tuned else 'asked'} {shape_text(KERNELS[name], shape)}")
+                part = "tuned" if number < options.tuned else "asked"
+                print(f"  {part} {shape_text(KERNELS[name], shape)}")
         return 0
 
     scratch = None if options.keep else tempfile.TemporaryDirectory(prefix="lookup-quality-")
     folder = options.keep or scratch.name
     program = Tunebook(options)
-    print(f"seed {options.seed}, {options.tuned} shapes tuned and {options.asked} asked, budget {options.budget}, {options.device}\n")
+    print(f"seed {options.seed}, {options.tuned} shapes tuned and {options.asked} asked, "
+          f"budget {options.budget}, {options.device}\n")
     print("| " + " | ".join(HEADER) + " |")
     print("| " + " | ".join(["---"] * len(HEADER)) + " |")
     results = []
@@ -422,9 +415,11 @@ def main():
         results.append(Row(program, name, folder).run())
         if options.json:  # after each kernel: a run that is killed has its results
             with open(options.json, "w", encoding="utf-8") as file:
-                json.dump({"options": {k: str(v) for k, v in vars(options).items()}, "results": results}, file)
+                settings = {key: str(value) for key, value in vars(options).items()}
+                json.dump({"options": settings, "results": results}, file)
     show_summaries(results)
-    complete = all(r["tuned"] == options.tuned and r["summary"]["shapes"] == options.asked for r in results)
+    complete = all(r["tuned"] == options.tuned and r["summary"]["shapes"] == options.asked
+                   for r in results)
     return 0 if complete else 1
 
 
