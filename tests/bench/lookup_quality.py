@@ -36,6 +36,7 @@ BEST_OF_THREE = (0.985, 0.92)
 COVERAGE = (0.72, 0.90)
 NO_ANSWER = 0.01
 
+
 # The program.
 
 class Tunebook:
@@ -318,8 +319,8 @@ def summary(name, tuned, rows):
 
 def show_summaries(results):
     header = ["kernel", "tuned", "asked", "geometric mean, worst", "goal", "",
-              "best of three, worst", "goal", "", "default", "lost, expected", "within the bound", "answers",
-              "s"]
+              "best of three, worst", "goal", "", "default", "lost, expected", "within the bound",
+              "answers", "s"]
     print("\n| " + " | ".join(header) + " |")
     print("| " + " | ".join(["---"] * len(header)) + " |")
 
