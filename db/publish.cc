@@ -140,6 +140,7 @@ Publication copy_book(const std::filesystem::path& book, const PublishOptions& o
     target.execute(kCopy);
     if (options.models) {
       for (const ModelRecord& model : read_models(target, kModels)) write_model(target, model);
+      for (const ModelRecord& model : options.outdated) delete_model(target, model);
       for (const ModelRecord& model : options.learned) write_model(target, model);
     }
     sqlite::Statement(target, "INSERT INTO main.publication VALUES (?)").execute(now_utc());

@@ -18,6 +18,7 @@ struct PublishOptions {
   bool models = true;                // false: the published book has no models of time
   // Learned for this book and not in it (it cannot be written); each stands in the place of the book's own. Rows as of `book`.
   std::vector<ModelRecord> learned;
+  std::vector<ModelRecord> outdated;  // left out; their bodies do not count
 };
 
 // Writes the published book of a working book: the winners of finished sessions with what lookups need of kernels, devices, problems

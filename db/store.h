@@ -195,11 +195,9 @@ class Store {
   // is there is no book.
   static std::vector<Ceiling> ceilings_in_file(const std::filesystem::path& path, const Device& device);
 
-  // Models of time. Recording replaces the ones of the same kernel, device, data type and method, all in one transaction. Throws
-  // InputError if the book has no such kernel or device.
-  void record_models(const std::vector<ModelRecord>& models);
-  // Removes what was learned from trials that are no longer enough.
-  void remove_model(std::int64_t kernel, std::int64_t device, const std::string& dtype, const std::string& method);
+  // Models of time: those learned take the place of the ones of the same kernel, device, data type and method, and the outdated ones go
+  // (their bodies do not count), all in one transaction. Throws InputError if the book has no such kernel or device.
+  void replace_models(const std::vector<ModelRecord>& learned, const std::vector<ModelRecord>& outdated = {});
   std::vector<ModelRecord> models() const;  // by kernel, device, data type and method
   // The same of a book that is only read; none of an older version than models. Throws InputError if there is no book at `path`.
   static std::vector<ModelRecord> models_in_file(const std::filesystem::path& path);

@@ -11,6 +11,11 @@
 
 namespace tunebook {
 
+void delete_model(sqlite::Database& database, const ModelRecord& model) {
+  sqlite::Statement(database, "DELETE FROM model WHERE kernel_id = ? AND device_id = ? AND dtype = ? AND method = ?")
+      .execute(model.kernel, model.device, model.dtype, model.method);
+}
+
 void write_model(sqlite::Database& database, const ModelRecord& model) {
   {
     sqlite::Statement known(database, "SELECT EXISTS (SELECT 1 FROM kernel WHERE id = ?) AND EXISTS (SELECT 1 FROM device WHERE id = ?)");
@@ -21,8 +26,7 @@ void write_model(sqlite::Database& database, const ModelRecord& model) {
     }
   }
   // Deleted and added, not updated: a larger id tells readers that there is a new one.
-  sqlite::Statement(database, "DELETE FROM model WHERE kernel_id = ? AND device_id = ? AND dtype = ? AND method = ?")
-      .execute(model.kernel, model.device, model.dtype, model.method);
+  delete_model(database, model);
   const Hash hash = to_hash(content_hash(model.body));
   sqlite::Statement(database,
                     "INSERT INTO model (kernel_id, device_id, dtype, method, format, content_hash, body, trials, problems, learned_from, "
@@ -44,17 +48,10 @@ std::vector<ModelRecord> read_models(sqlite::Database& database, const char* sel
   return models;
 }
 
-void Store::record_models(const std::vector<ModelRecord>& models) {
+void Store::replace_models(const std::vector<ModelRecord>& learned, const std::vector<ModelRecord>& outdated) {
   impl_->write([&] {
-    for (const ModelRecord& model : models) write_model(impl_->database, model);
-    return 0;
-  });
-}
-
-void Store::remove_model(std::int64_t kernel, std::int64_t device, const std::string& dtype, const std::string& method) {
-  impl_->write([&] {
-    sqlite::Statement(impl_->database, "DELETE FROM model WHERE kernel_id = ? AND device_id = ? AND dtype = ? AND method = ?")
-        .execute(kernel, device, dtype, method);
+    for (const ModelRecord& model : outdated) delete_model(impl_->database, model);
+    for (const ModelRecord& model : learned) write_model(impl_->database, model);
     return 0;
   });
 }

@@ -10,6 +10,9 @@ namespace tunebook {
 // Inside a write transaction of the caller: replaces the row of the same kernel, device, data type and method.
 void write_model(sqlite::Database& database, const ModelRecord& model);
 
+// Likewise removes it, if it is there.
+void delete_model(sqlite::Database& database, const ModelRecord& model);
+
 inline constexpr const char* kAllModels =
     "SELECT kernel_id, device_id, dtype, method, format, body, trials, problems, learned_from, learned_utc, content_hash "
     "FROM model ORDER BY kernel_id, device_id, dtype, method";

@@ -2,9 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <optional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "db/training.h"
@@ -39,13 +39,30 @@ class TrainingRows {
   // Configurations that an answer may give: verified once, never proved bad. Ascending.
   const std::vector<std::uint32_t>& usable() const { return usable_; }
 
+  // The most that was recorded of a configuration; -1: not known.
+  struct Resource {
+    std::int64_t registers = -1, shared_bytes = -1;
+  };
+  const Resource& resource(std::uint32_t configuration) const { return resources_[configuration]; }
+
   // Features of the declaration, less those that are the same in all rows.
   const std::vector<std::string>& features() const { return features_; }
   const Matrix& matrix() const { return matrix_; }   // one row per row
-  // The features of any pair, one per column of matrix(); the configuration is one of the group's.
-  void features_of(const Problem& problem, std::uint32_t configuration, float* values) const;
   // Whether the configuration can be given for the problem on the group's device.
   bool valid(const Problem& problem, std::uint32_t configuration) const;
+
+  // Features of any problem of the declaration, one configuration after another. The rows must outlive it.
+  class Features {
+   public:
+    Features(const TrainingRows& rows, const Problem& problem);
+    // One value per column of matrix(), until the next call. The configuration is one of the group's.
+    const float* of(std::uint32_t configuration);
+
+   private:
+    const TrainingRows& rows_;
+    KernelSpec::Scope scope_;
+    std::vector<float> values_;
+  };
 
  private:
   void collect_rows();
@@ -56,7 +73,7 @@ class TrainingRows {
   std::vector<AnchorPoint> anchors_;
   std::vector<std::size_t> starts_;
   std::vector<std::uint32_t> usable_;
-  std::vector<BlockNeedsOfConfiguration> needs_;
+  std::vector<Resource> resources_;
   std::vector<std::string> features_;
   std::vector<Expression> expressions_;
   Matrix matrix_;
