@@ -91,7 +91,7 @@ TEST(DefaultPreset, TheLastChoiceMustBeValidEverywhere) {
 
 TEST(Features, AreExactAndMayLackAValue) {
   const KernelSpec spec = KernelSpec::parse(
-      with(vector_add(), "/features", R"({"waste": "round_up(n, BLOCK * ITEMS) / n", "blocks": "ceil_div(n, BLOCK * ITEMS)", "odd": "1 // (n % 2)"})"), "f");
+      with(vector_add(), "/features", R"json({"waste": "round_up(n, BLOCK * ITEMS) / n", "blocks": "ceil_div(n, BLOCK * ITEMS)", "odd": "1 // (n % 2)"})json"), "f");
   ASSERT_EQ(spec.features.size(), 3U);
   EXPECT_EQ(spec.features[0].first, "waste");
   auto scope = spec.scope(spec.parse_shape("1000"), KernelSpec::generic_device());
