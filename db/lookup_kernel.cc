@@ -97,7 +97,8 @@ std::vector<KernelVersion> kernel_versions(sqlite::Database& book, std::int64_t 
       }
       if (book_version >= kPublicationVersion) {
         for (const DefaultChoice& choice : version.spec->default_choices) {
-          version.preset_needs.push_back(read_preset_needs(book, version, *version.spec->find_preset(choice.preset)));
+          version.preset_needs.push_back(
+              read_preset_needs(book, version, *version.spec->find_preset(choice.preset)));
         }
       }
     } else {

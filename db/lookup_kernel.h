@@ -26,7 +26,8 @@ struct KernelVersion {
   std::string hash;
   std::shared_ptr<const KernelSpec> spec;  // null: this program cannot read it (a recording has no full declaration)
   std::vector<std::string> parameter_order;
-  std::vector<std::vector<PresetNeeds>> preset_needs;  // for each of the declaration's default_choices; empty in a book that does not say
+  // For each of the declaration's default_choices; empty in a book that does not say.
+  std::vector<std::vector<PresetNeeds>> preset_needs;
 };
 
 // The asked problem as one version of the kernel understands it.

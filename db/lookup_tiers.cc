@@ -72,7 +72,8 @@ class TierWalk {
 
  private:
   // One choice of a version's preset `default`; true when the walk is over.
-  bool preset_choice(const KernelVersion& version, const KernelFit& fit, const DefaultChoice& choice);
+  bool preset_choice(const KernelVersion& version, const KernelFit& fit,
+                     const DefaultChoice& choice);
 
   // Rows of the asked hash are one part, the others the second.
   static constexpr std::size_t kParts = 2;
@@ -237,7 +238,8 @@ class TierWalk {
 };
 
 // What was recorded of the preset's block: on the asked device, else on its architecture, else on any; the most of each.
-BlockNeeds preset_needs(const Question& question, const KernelVersion& version, std::size_t choice) {
+BlockNeeds preset_needs(const Question& question, const KernelVersion& version,
+                        std::size_t choice) {
   const auto rank = [&](std::int64_t device) {
     const auto among = [&](const std::vector<const KnownDevice*>& devices) {
       return std::any_of(devices.begin(), devices.end(), [&](const KnownDevice* one) { return one->row == device; });
@@ -286,7 +288,8 @@ bool TierWalk::preset_default() {
     const KernelSpec& spec = *versions[i].spec;
     const KernelFit& fit = question_.fits[i];
     const std::vector<const DefaultChoice*> choices =
-        fit.problem ? spec.default_choices_for(*fit.problem, question_.device) : std::vector{&spec.default_choices.back()};
+        fit.problem ? spec.default_choices_for(*fit.problem, question_.device)
+                    : std::vector{&spec.default_choices.back()};
     for (const DefaultChoice* const choice : choices) {
       if (preset_choice(versions[i], fit, *choice)) {
         return true;
@@ -296,9 +299,11 @@ bool TierWalk::preset_default() {
   return false;
 }
 
-bool TierWalk::preset_choice(const KernelVersion& version, const KernelFit& fit, const DefaultChoice& choice) {
+bool TierWalk::preset_choice(const KernelVersion& version, const KernelFit& fit,
+                             const DefaultChoice& choice) {
   const Configuration& preset = *version.spec->find_preset(choice.preset);
-  const BlockNeeds needs = preset_needs(question_, version, static_cast<std::size_t>(&choice - version.spec->default_choices.data()));
+  const BlockNeeds needs = preset_needs(
+      question_, version, static_cast<std::size_t>(&choice - version.spec->default_choices.data()));
   Answer candidate;
   candidate.tier = Tier::preset_default;
   candidate.configuration = preset.items();
@@ -307,8 +312,9 @@ bool TierWalk::preset_choice(const KernelVersion& version, const KernelFit& fit,
   candidate.kernel_hash = version.hash;
   candidate.registers_per_thread = needs.registers_per_thread;
   candidate.shared_bytes = needs.shared_bytes;
-  Verdict verdict = fit.problem ? check_candidate(*version.spec, *fit.problem, preset, question_.device, needs)
-                                : Verdict{Obstacle::declaration, fit.complaint};
+  Verdict verdict =
+      fit.problem ? check_candidate(*version.spec, *fit.problem, preset, question_.device, needs)
+                  : Verdict{Obstacle::declaration, fit.complaint};
   return conclude(std::move(candidate), std::move(verdict));
 }
 

@@ -233,7 +233,8 @@ TEST_F(LookupTest, TheProblemChoosesTheDefault) {
   const auto chosen = best(asked(512, "f32"));
   EXPECT_EQ(tile_of(chosen), 64);
   EXPECT_EQ(chosen->tier, Tier::preset_default);
-  EXPECT_EQ(chosen->registers_per_thread, 200) << "what was recorded of the chosen preset goes with it";
+  EXPECT_EQ(chosen->registers_per_thread, 200)
+      << "what was recorded of the chosen preset goes with it";
   EXPECT_EQ(best(asked(256, "f32"))->registers_per_thread, std::nullopt);
 
   // Too little for what was recorded: the next choice counts.

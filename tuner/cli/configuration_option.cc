@@ -7,7 +7,8 @@
 
 namespace tunebook::cli {
 
-std::optional<Configuration> given_configuration(const KernelSpec& spec, const std::string& config, const std::string& preset) {
+std::optional<Configuration> given_configuration(const KernelSpec& spec, const std::string& config,
+                                                 const std::string& preset) {
   if (!config.empty() && !preset.empty()) throw InputError("give either --config or --preset, not both");
   if (!config.empty()) return spec.parse_configuration(config);
   if (preset.empty() || preset == "default") return std::nullopt;
@@ -20,7 +21,8 @@ std::optional<Configuration> given_configuration(const KernelSpec& spec, const s
   }
   const std::string nearest = nearest_word(preset, names);
   throw InputError(fmt::format("kernel {} has no preset '{}'{}; its presets: {}", spec.name, preset,
-                               nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest), list));
+                               nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest),
+                               list));
 }
 
 Problem chosen_problem(const KernelSpec& spec, const std::string& shape) {

@@ -101,7 +101,8 @@ int run_emit(const Options& options) {
   if (!options.arch.empty()) check_architecture(options.arch);
   const KernelTemplate kernel = find_template(options.kernel, template_search_path(options.templates));
   const Problem problem = chosen_problem(kernel.spec, options.shape);
-  const std::optional<Configuration> given = given_configuration(kernel.spec, options.config, options.preset);
+  const std::optional<Configuration> given =
+      given_configuration(kernel.spec, options.config, options.preset);
   const Target target = target_of(options);
   const Device device = stand_in_device(target.arch);
   const Configuration configuration = given ? *given : kernel.spec.default_preset(problem, device);

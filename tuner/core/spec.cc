@@ -34,7 +34,8 @@ const Configuration* KernelSpec::find_preset(std::string_view preset) const {
   return found == presets.end() ? nullptr : &found->second;
 }
 
-std::vector<const DefaultChoice*> KernelSpec::default_choices_for(const Problem& problem, const Device& device) const {
+std::vector<const DefaultChoice*> KernelSpec::default_choices_for(const Problem& problem,
+                                                                  const Device& device) const {
   std::vector<const DefaultChoice*> applying;
   const Scope values = default_choices.size() > 1 ? scope(problem, device) : Scope();
   for (const DefaultChoice& choice : default_choices) {
@@ -47,7 +48,8 @@ std::vector<const DefaultChoice*> KernelSpec::default_choices_for(const Problem&
   return applying;
 }
 
-const Configuration& KernelSpec::default_preset(const Problem& problem, const Device& device) const {
+const Configuration& KernelSpec::default_preset(const Problem& problem,
+                                                const Device& device) const {
   if (default_choices.size() == 1) return *find_preset(default_choices.front().preset);
   const auto holds = [](const Expression& expression, const Scope& values) {
     try {
@@ -60,7 +62,9 @@ const Configuration& KernelSpec::default_preset(const Problem& problem, const De
     const Configuration& preset = *find_preset(choice->preset);
     Scope values = scope(problem, device);
     bind(values, preset);
-    const bool valid = std::all_of(constraints.begin(), constraints.end(), [&](const Expression& constraint) { return holds(constraint, values); });
+    const bool valid =
+        std::all_of(constraints.begin(), constraints.end(),
+                    [&](const Expression& constraint) { return holds(constraint, values); });
     if (valid && (device.kind != "cpu" || cpu.empty() || holds(cpu, values))) return preset;
   }
   return *find_preset(default_choices.back().preset);

@@ -186,8 +186,10 @@ class EvaluationCheck {
   std::vector<std::string> messages_;
 };
 
-// Conditions of the default's choices give a truth value on the default problem, in every combination of categories. One fault of each is told.
-void check_choices(const KernelSpec& spec, const Device& device, std::vector<std::string>& messages) {
+// Conditions of the default's choices give a truth value on the default problem, in every
+// combination of categories. One fault of each is told.
+void check_choices(const KernelSpec& spec, const Device& device,
+                   std::vector<std::string>& messages) {
   for (std::size_t i = 0; i < spec.default_choices.size(); ++i) {
     const Expression& when = spec.default_choices[i].when;
     if (when.empty()) continue;
@@ -195,8 +197,10 @@ void check_choices(const KernelSpec& spec, const Device& device, std::vector<std
       try {
         when.evaluate_bool(spec.scope(problem, device));
       } catch (const ExpressionError& error) {
-        messages.push_back(fmt::format("/presets/default/{}/when: found {}, expected true or false for the problem {}: column {}: {}", i,
-                                       in_quotes(when.text()), problem.display(), error.column, error.what()));
+        messages.push_back(
+            fmt::format("/presets/default/{}/when: found {}, expected true or false for the "
+                        "problem {}: column {}: {}",
+                        i, in_quotes(when.text()), problem.display(), error.column, error.what()));
         break;
       }
     }

@@ -122,7 +122,8 @@ ordered_json KernelSpec::to_json() const {
   ordered_json& amounts = json["work"] = ordered_json::object();
   put(amounts, "flops", work.flops);
   put(amounts, "bytes", work.bytes);
-  for (const auto& [feature, expression] : features) put(json["features"], feature.c_str(), expression);
+  for (const auto& [feature, expression] : features)
+    put(json["features"], feature.c_str(), expression);
   put(json, "arch", arch);
   put(json, "cpu", cpu);
   put(json, "nondeterministic", nondeterministic);
