@@ -106,8 +106,8 @@ class HeaderWriter {
                        kFrozenCheck, kFrozenModel, kFrozenQuestion);
     std::string names;  // in the order of Book's members
     for (const Table* const table : {&kernels_, &versions_, &rows_, &devices_, &dimensions_, &texts_, &values_, &expressions_, &code_,
-                                     &constants_, &launches_, &needs_, &architectures_, &models_, &roots_, &nodes_, &parameters_, &candidates_,
-                                     &choices_, &anchors_, &loss_}) {
+                                     &constants_, &launches_, &needs_, &choices_, &architectures_, &models_, &roots_, &nodes_, &parameters_, &candidates_,
+                                     &value_indices_, &anchors_, &loss_}) {
       out += table->text();
       names += (names.empty() ? "" : ", ") + table->name();
     }
@@ -172,14 +172,27 @@ class HeaderWriter {
                        literal(fallback != nullptr ? *fallback : ""), by_dtype.empty() ? "{}" : named_values(by_dtype));
   }
 
-  std::string needs_text(const KernelVersion& version) {
+  std::string needs_text(const std::vector<PresetNeeds>& recorded) {
     std::vector<std::string> rows;
-    for (const PresetNeeds& needs : version.preset_needs) {
+    for (const PresetNeeds& needs : recorded) {
       const auto device = device_index_.find(needs.device_row);
       rows.push_back(fmt::format("{{{}, {}, {}}}", device == device_index_.end() ? -1 : static_cast<std::int64_t>(device->second),
                                  needs.registers.value_or(-1), needs.shared_bytes.value_or(-1)));
     }
     return needs_.add_range(rows);
+  }
+
+  std::string choices_text(const KernelVersion& version) {
+    const KernelSpec& spec = *version.spec;
+    std::vector<std::string> rows;
+    for (std::size_t i = 0; i < spec.default_choices.size(); ++i) {
+      const DefaultChoice& choice = spec.default_choices[i];
+      if (const std::optional<Configuration> usable = declared(spec, *spec.find_preset(choice.preset))) {
+        const std::string needs = i < version.preset_needs.size() ? needs_text(version.preset_needs[i]) : "{0, 0}";
+        rows.push_back(fmt::format("{{{}, {}, {}}}", code(spec, choice.when), named_values(*usable), needs));
+      }
+    }
+    return choices_.add_range(rows);
   }
 
   std::string launch_text(const KernelSpec& spec, const Launch& launch) {
@@ -192,7 +205,7 @@ class HeaderWriter {
 
   std::string version_text(const KernelVersion& version) {
     if (version.spec == nullptr) {
-      return fmt::format("{{{}, false, {{}}, 0, 0, {{}}, {{}}, {{}}, {{}}, false, {{}}, {{}}, false, {{}}, {{}}}}", literal(version.hash));
+      return fmt::format("{{{}, false, {{}}, 0, 0, {{}}, {{}}, {{}}, {{}}, {{}}, false, {{}}, {{}}}}", literal(version.hash));
     }
     const KernelSpec& spec = *version.spec;
     std::vector<std::string> dimensions, constraints;
@@ -206,13 +219,10 @@ class HeaderWriter {
     for (const Launch& launch : spec.launches) {
       launches.push_back(launch_text(spec, launch));
     }
-    const Configuration* const preset = spec.find_preset("default");
-    std::optional<Configuration> usable = preset == nullptr ? std::nullopt : declared(spec, *preset);
     const bool has_work = is_exact(spec, spec.work.flops) && is_exact(spec, spec.work.bytes);
-    return fmt::format("{{{}, true, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", literal(version.hash),
+    return fmt::format("{{{}, true, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", literal(version.hash),
                        dimensions_.add_range(dimensions), spec.parameters.size(), spec.names.size(), expressions_.add_range(constraints),
-                       launches_.add_range(launches), code(spec, spec.arch), code(spec, spec.cpu), usable.has_value(), usable ? named_values(*usable) : "{}",
-                       needs_text(version), has_work, has_work ? code(spec, spec.work.flops) : "{}",
+                       launches_.add_range(launches), code(spec, spec.arch), code(spec, spec.cpu), choices_text(version), has_work, has_work ? code(spec, spec.work.flops) : "{}",
                        has_work ? code(spec, spec.work.bytes) : "{}");
   }
 
@@ -297,7 +307,7 @@ class HeaderWriter {
                                  real(bin.nearest_mean)));
     }
     const std::size_t first_root = roots_.size(), first_node = nodes_.size(), first_candidate = candidates_.size(),
-                      first_choice = choices_.size(), first_anchor = anchors_.size();
+                      first_index = value_indices_.size(), first_anchor = anchors_.size();
     for (const std::uint32_t root : model.roots) {
       roots_.add(fmt::format("{}", root));
     }
@@ -306,8 +316,8 @@ class HeaderWriter {
     }
     for (const TimeModel::Candidate& candidate : model.candidates) {
       candidates_.add(fmt::format("{{{}, {}}}", candidate.registers, candidate.shared_bytes));
-      for (const std::uint16_t choice : candidate.values) {
-        choices_.add(fmt::format("{}", choice));
+      for (const std::uint16_t index : candidate.values) {
+        value_indices_.add(fmt::format("{}", index));
       }
     }
     for (const TimeModel::Anchor& anchor : model.anchors) {
@@ -320,7 +330,7 @@ class HeaderWriter {
     models_.add(fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", known.version, device_index_.at(known.device_row),
                             literal(model.dtype), literal(model.method), literal(model.learned_utc), expressions_.add_range(features),
                             roots_.range_since(first_root), nodes_.range_since(first_node), integer(model.base),
-                            parameters_.add_range(parameters), candidates_.range_since(first_candidate), first_choice,
+                            parameters_.add_range(parameters), candidates_.range_since(first_candidate), first_index,
                             anchors_.range_since(first_anchor), loss_.add_range(loss)));
   }
 
@@ -328,10 +338,10 @@ class HeaderWriter {
   std::map<std::int64_t, std::size_t> device_index_;
   Table values_{"NamedValue", "Values"}, texts_{"std::string_view", "Texts"}, dimensions_{"Dimension", "Dimensions"},
       constants_{"Scalar", "Constants"}, code_{"Instruction", "Code"}, expressions_{"Range", "Expressions"},
-      launches_{"Launch", "Launches"}, needs_{"PresetNeeds", "PresetNeeds"}, architectures_{"ArchitectureLimits", "Architectures"}, devices_{"Device", "Devices"},
+      launches_{"Launch", "Launches"}, needs_{"PresetNeeds", "PresetNeeds"}, choices_{"Choice", "Choices"}, architectures_{"ArchitectureLimits", "Architectures"}, devices_{"Device", "Devices"},
       versions_{"Version", "Versions"}, rows_{"Row", "Rows"}, kernels_{"Kernel", "Kernels"}, models_{"Model", "Models"},
       roots_{"std::uint32_t", "Roots", Table::Layout::packed}, nodes_{"Node", "Nodes", Table::Layout::packed}, parameters_{"Range", "Parameters"},
-      candidates_{"Candidate", "Candidates", Table::Layout::packed}, choices_{"std::uint16_t", "Choices", Table::Layout::packed},
+      candidates_{"Candidate", "Candidates", Table::Layout::packed}, value_indices_{"std::uint16_t", "ValueIndices", Table::Layout::packed},
       anchors_{"Anchor", "Anchors"}, loss_{"LossBin", "LossBins"};
 };
 

@@ -52,10 +52,11 @@ std::string limits_text(const DeviceLimits& limits) {
   const auto three = [](const std::array<std::int64_t, 3>& extents) {
     return fmt::format("{{{}, {}, {}}}", integer(extents[0]), integer(extents[1]), integer(extents[2]));
   };
-  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", integer(limits.max_threads_per_block), three(limits.max_block),
+  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", integer(limits.max_threads_per_block), three(limits.max_block),
                      three(limits.max_grid), integer(limits.shared_bytes_per_block), integer(limits.shared_bytes_per_block_optin),
                      integer(limits.shared_bytes_per_sm), integer(limits.registers_per_block), integer(limits.registers_per_sm),
-                     integer(limits.max_threads_per_sm), integer(limits.warp_size), integer(limits.l2_bytes));
+                     integer(limits.max_threads_per_sm), integer(limits.warp_size), integer(limits.l2_bytes),
+                     integer(limits.max_blocks_per_sm));
 }
 
 std::string Table::add_range(const std::vector<std::string>& rows) {

@@ -71,6 +71,10 @@ class TierWalk {
   bool complete() const { return complete_; }
 
  private:
+  // One choice of a version's preset `default`; true when the walk is over.
+  bool preset_choice(const KernelVersion& version, const KernelFit& fit,
+                     const DefaultChoice& choice);
+
   // Rows of the asked hash are one part, the others the second.
   static constexpr std::size_t kParts = 2;
   using Pools = std::array<std::unique_ptr<NearestFirst>, kParts>;
@@ -234,7 +238,8 @@ class TierWalk {
 };
 
 // What was recorded of the preset's block: on the asked device, else on its architecture, else on any; the most of each.
-BlockNeeds preset_needs(const Question& question, const KernelVersion& version) {
+BlockNeeds preset_needs(const Question& question, const KernelVersion& version,
+                        std::size_t choice) {
   const auto rank = [&](std::int64_t device) {
     const auto among = [&](const std::vector<const KnownDevice*>& devices) {
       return std::any_of(devices.begin(), devices.end(), [&](const KnownDevice* one) { return one->row == device; });
@@ -242,8 +247,11 @@ BlockNeeds preset_needs(const Question& question, const KernelVersion& version) 
     return among(question.same) ? 0 : among(question.related) ? 1 : 2;
   };
   BlockNeeds needs;
+  if (choice >= version.preset_needs.size()) {
+    return needs;
+  }
   int best = 3;
-  for (const PresetNeeds& recorded : version.preset_needs) {
+  for (const PresetNeeds& recorded : version.preset_needs[choice]) {
     const int its = rank(recorded.device_row);
     if (its < best) {
       best = its;
@@ -277,27 +285,37 @@ bool TierWalk::preset_default() {
     }
   }
   for (const std::size_t i : counting) {
-    const Configuration* const preset = versions[i].spec->find_preset("default");
-    if (preset == nullptr) {
-      continue;
-    }
-    const BlockNeeds needs = preset_needs(question_, versions[i]);
-    Answer candidate;
-    candidate.tier = Tier::preset_default;
-    candidate.configuration = preset->items();
-    candidate.device.kind.clear();  // it was tuned nowhere
-    candidate.stale = staleness(*question_.query, versions[i].hash);
-    candidate.kernel_hash = versions[i].hash;
-    candidate.registers_per_thread = needs.registers_per_thread;
-    candidate.shared_bytes = needs.shared_bytes;
+    const KernelSpec& spec = *versions[i].spec;
     const KernelFit& fit = question_.fits[i];
-    Verdict verdict = fit.problem ? check_candidate(*versions[i].spec, *fit.problem, *preset, question_.device, needs)
-                                  : Verdict{Obstacle::declaration, fit.complaint};
-    if (conclude(std::move(candidate), std::move(verdict))) {
-      return true;
+    const std::vector<const DefaultChoice*> choices =
+        fit.problem ? spec.default_choices_for(*fit.problem, question_.device)
+                    : std::vector{&spec.default_choices.back()};
+    for (const DefaultChoice* const choice : choices) {
+      if (preset_choice(versions[i], fit, *choice)) {
+        return true;
+      }
     }
   }
   return false;
+}
+
+bool TierWalk::preset_choice(const KernelVersion& version, const KernelFit& fit,
+                             const DefaultChoice& choice) {
+  const Configuration& preset = *version.spec->find_preset(choice.preset);
+  const BlockNeeds needs = preset_needs(
+      question_, version, static_cast<std::size_t>(&choice - version.spec->default_choices.data()));
+  Answer candidate;
+  candidate.tier = Tier::preset_default;
+  candidate.configuration = preset.items();
+  candidate.device.kind.clear();  // it was tuned nowhere
+  candidate.stale = staleness(*question_.query, version.hash);
+  candidate.kernel_hash = version.hash;
+  candidate.registers_per_thread = needs.registers_per_thread;
+  candidate.shared_bytes = needs.shared_bytes;
+  Verdict verdict =
+      fit.problem ? check_candidate(*version.spec, *fit.problem, preset, question_.device, needs)
+                  : Verdict{Obstacle::declaration, fit.complaint};
+  return conclude(std::move(candidate), std::move(verdict));
 }
 
 }  // namespace
