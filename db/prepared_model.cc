@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <numeric>
+#include <unordered_map>
 #include <utility>
 
 namespace tunebook {
@@ -80,20 +80,29 @@ PreparedModel::Rule PreparedModel::make_rule(Expression expression) {
   // Parameter by parameter: the class so far and the next value give the finer class.
   added.class_of.assign(model_.candidates.size(), 0);
   added.classes = 1;
-  std::vector<std::uint32_t> finer;
   for (const std::size_t parameter : added.parameters) {
-    const std::size_t values = declared_[parameter].size();
-    constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-    finer.assign(added.classes * values, kNone);
-    std::uint32_t classes = 0;
-    for (std::size_t i = 0; i < model_.candidates.size(); ++i) {
-      std::uint32_t& id = finer[added.class_of[i] * values + model_.candidates[i].values[parameter]];
-      if (id == kNone) id = classes++;
-      added.class_of[i] = id;
-    }
-    added.classes = classes;
+    added.classes = refine(added.class_of, added.classes, parameter);
   }
   return rule;
+}
+
+std::size_t PreparedModel::refine(std::vector<std::uint32_t>& class_of, std::size_t classes,
+                                  std::size_t parameter) const {
+  // A table of all pairs, or, where that would be large, of those that occur.
+  constexpr std::size_t kMaxTable = std::size_t{1} << 18;
+  constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  const std::size_t values = declared_[parameter].size();
+  const bool small = classes * values <= kMaxTable;
+  std::vector<std::uint32_t> table(small ? classes * values : 0, kNone);
+  std::unordered_map<std::size_t, std::uint32_t> map;
+  std::uint32_t finer = 0;
+  for (std::size_t i = 0; i < class_of.size(); ++i) {
+    const std::size_t pair = class_of[i] * values + model_.candidates[i].values[parameter];
+    std::uint32_t& id = small ? table[pair] : map.try_emplace(pair, kNone).first->second;
+    if (id == kNone) id = finer++;
+    class_of[i] = id;
+  }
+  return finer;
 }
 
 Configuration PreparedModel::configuration(std::size_t candidate) const {

@@ -63,6 +63,8 @@ class PreparedModel {
   class Search;
 
   Rule make_rule(Expression expression);
+  // Splits classes by one more parameter's values; gives their number.
+  std::size_t refine(std::vector<std::uint32_t>& class_of, std::size_t classes, std::size_t parameter) const;
   void bind(KernelSpec::Scope& scope, const Projection& projection, std::size_t candidate) const;
   // Leaves those for which the constraint holds.
   void filter(const Rule& rule, KernelSpec::Scope& scope, std::vector<std::uint32_t>& alive) const;
