@@ -225,7 +225,7 @@ std::vector<std::string> automatic_features(const KernelSpec& spec) {
   add_parameters(spec, list);
   add_launches(spec, list);
   add_tiles(spec, list);
-  // The features that the declaration names are appended here.
+  for (const auto& [name, expression] : spec.features) list.add(expression.text());
   return list.take();
 }
 
