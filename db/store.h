@@ -35,7 +35,7 @@ struct TrialContext {
 
 struct TrialRecord {
   std::int64_t order = 0;      // order of proposal within its session; presets and the standing winner come first
-  std::string origin;          // "preset:naive", "standing_winner", "strategy"
+  std::string origin;          // "preset:naive", "standing_winner", "predicted", "from_book", "strategy"
   Configuration configuration;
   Outcome outcome = Outcome::ok;
   std::string message;
