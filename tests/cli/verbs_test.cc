@@ -13,7 +13,7 @@ namespace tunebook::test {
 namespace {
 
 using Words = std::vector<std::string>;
-const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "publish", "export", "replay", "report", "compare", "doctor"};
+const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "portfolio", "publish", "export", "replay", "report", "compare", "doctor"};
 
 class Verbs : public CliTest {
  protected:
