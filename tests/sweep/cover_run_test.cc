@@ -141,6 +141,15 @@ TEST_F(CoverRunTest, WhatFailsIsNotChosenAgainAndEndsAfterThreeRounds) {
   EXPECT_EQ(sweep_exit_code(state, SweepEnd::complete), 1);
 }
 
+TEST_F(CoverRunTest, EndsWithTheMostShapesThatOneSweepTunes) {
+  region_.most_shapes = 4;
+  SweepState state = empty_state();
+  CoverPlanner plans = planner();
+  EXPECT_EQ(cover_regions(state, plans, runner(state)), SweepEnd::complete);
+  EXPECT_EQ(chosen_.size(), 4U);
+  EXPECT_EQ(planner().next(9, {}).size(), 4U);
+}
+
 TEST_F(CoverRunTest, SeveralAtOnceAreFarFromEachOther) {
   CoverPlanner plans = planner();
   const auto decisions = plans.next(4, {});

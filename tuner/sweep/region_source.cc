@@ -105,7 +105,7 @@ std::optional<WantedRegion> read_region(SpecReader& reader, const SpecNode& entr
                                         const std::string& folder,
                                         std::vector<std::string>& notes) {
   if (entry.find("cover") == nullptr) {
-    for (const char* key : {"weights", "target_loss"}) {
+    for (const char* key : {"weights", "target_loss", "most_shapes"}) {
       if (entry.find(key) != nullptr)
         reader.problem(entry.path,
                        fmt::format("found \"{}\" without \"cover\", expected both", key));
@@ -135,6 +135,10 @@ std::optional<WantedRegion> read_region(SpecReader& reader, const SpecNode& entr
     read_sizes(reader, node, dimension);
     region.sizes.emplace_back(name, std::move(dimension));
   }
+  if (entry.find("most_shapes") != nullptr) {
+    const auto most = reader.integer(entry.at("most_shapes"), 1, static_cast<std::int64_t>(kMaxItems));
+    if (most) region.most_shapes = static_cast<std::size_t>(*most);
+  }
   if (entry.find("target_loss") != nullptr) {
     const SpecNode target = entry.at("target_loss");
     const auto share = target.json.is_string()
@@ -163,6 +167,7 @@ CoverRegion make_region(const WantedRegion& wanted, const KernelSpec& spec, cons
   region.item.kernel = spec.name;
   region.item.problem = problem;
   region.target_loss = wanted.target_loss;
+  region.most_shapes = wanted.most_shapes;
   for (const Dimension& dimension : spec.dimensions) {
     if (dimension.categorical) continue;
     const auto found =
