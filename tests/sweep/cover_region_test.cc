@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/template_folder.h"
 #include "sweep_fixture.h"
 
 namespace tunebook::testing {
