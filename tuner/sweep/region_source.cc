@@ -122,8 +122,11 @@ std::optional<WantedRegion> read_region(SpecReader& reader, const SpecNode& entr
   }
   if (!reader.object(
           cover, "an object of sizes such as {\"m\": {\"from\": 1, \"to\": 8192}, \"n\": 4096}"))
-    return region;
-  if (cover.json.empty()) reader.wrong(cover, "sizes for each dimension");
+    return std::nullopt;
+  if (cover.json.empty()) {
+    reader.wrong(cover, "sizes for each dimension");
+    return std::nullopt;
+  }
   for (const auto& [name, unused] : cover.json.items()) {
     const SpecNode node = cover.at(name);
     if (node.json.is_string() && !node.json.get_ref<const std::string&>().empty()) {
@@ -136,7 +139,8 @@ std::optional<WantedRegion> read_region(SpecReader& reader, const SpecNode& entr
     region.sizes.emplace_back(name, std::move(dimension));
   }
   if (entry.find("most_shapes") != nullptr) {
-    const auto most = reader.integer(entry.at("most_shapes"), 1, static_cast<std::int64_t>(kMaxItems));
+    const auto most =
+        reader.integer(entry.at("most_shapes"), 1, static_cast<std::int64_t>(kMaxItems));
     if (most) region.most_shapes = static_cast<std::size_t>(*most);
   }
   if (entry.find("target_loss") != nullptr) {
