@@ -51,10 +51,20 @@ TEST(CoverChoice, LossesRiseAlongTheModelsBins) {
                    CoverChoice::kUnknownLoss * (1 - std::exp(-1.0)) / 2);
 }
 
+TEST(CoverChoice, AModelOfFewProblemsCountsInPart) {
+  CoverKnowledge knowledge;
+  knowledge.tuned = {{1}};
+  knowledge.loss = {{kInfinity, 0, 0, 0, 3}};
+  EXPECT_NEAR(CoverChoice(line(), {at(2)}, knowledge).expected_loss(),
+              0.75 * CoverChoice::kUnknownLoss * (1 - std::exp(-1.0)), 1e-12);
+  knowledge.loss = {{kInfinity, 0, 0, 0, 12}};
+  EXPECT_DOUBLE_EQ(CoverChoice(line(), {at(2)}, knowledge).expected_loss(), 0);
+}
+
 TEST(CoverChoice, AnotherClassIsHalfAStepAway) {
   CoverKnowledge knowledge;
   knowledge.tuned = {{64}};
-  knowledge.loss = {{kInfinity, 0.1, 0.2, 0.2, 8}};
+  knowledge.loss = {{kInfinity, 0.1, 0.2, 0.2, 12}};
   EXPECT_DOUBLE_EQ(CoverChoice(line(true), {at(128)}, knowledge).expected_loss(), 0.1);
   EXPECT_NEAR(CoverChoice(line(true), {at(65)}, knowledge).expected_loss(), 0.05, 1e-3);
   EXPECT_NEAR(CoverChoice(line(false), {at(65)}, knowledge).expected_loss(),
@@ -64,7 +74,7 @@ TEST(CoverChoice, AnotherClassIsHalfAStepAway) {
 TEST(CoverChoice, WhatTheModelExpectsToLoseMoreThanUsuallyIsAdded) {
   CoverKnowledge knowledge;
   knowledge.tuned = {{1}};
-  knowledge.loss = {{kInfinity, 0.1, 0.2, 0.2, 8}};
+  knowledge.loss = {{kInfinity, 0.1, 0.2, 0.2, 12}};
   knowledge.usual_prediction = 0.05;
   knowledge.least_predicted = {0.02, 0.15, -1};
   const CoverChoice choice(line(), {at(2), at(4), at(8)}, knowledge);

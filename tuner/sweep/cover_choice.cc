@@ -47,8 +47,7 @@ double CoverChoice::distance(const std::vector<std::int64_t>& x,
 // Straight lines through (0, 0) and each bin's mean at its upper end; the last bin's, which has
 // none, at a factor of two beyond the one before. A bin of few problems may be lower than one
 // before it by chance: nearer is not worse.
-double CoverChoice::loss_at(double distance) const {
-  if (!has_model()) return kUnknownLoss * (1 - std::exp(-distance));
+double CoverChoice::model_loss(double distance) const {
   double from = 0, loss = 0;
   for (const TimeModel::LossBin& bin : knowledge_.loss) {
     const double upto = std::isinf(bin.distance_upto) ? from + 1 : bin.distance_upto;
@@ -58,6 +57,15 @@ double CoverChoice::loss_at(double distance) const {
     loss = mean;
   }
   return loss;
+}
+
+double CoverChoice::loss_at(double distance) const {
+  const double unknown = kUnknownLoss * (1 - std::exp(-distance));
+  if (!has_model()) return unknown;
+  double problems = 0;
+  for (const TimeModel::LossBin& bin : knowledge_.loss) problems += bin.problems;
+  const double known = std::min(1.0, problems / kModelProblems);
+  return known * model_loss(distance) + (1 - known) * unknown;
 }
 
 double CoverChoice::loss_of(std::size_t question, double distance) const {

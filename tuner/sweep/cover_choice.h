@@ -49,6 +49,9 @@ class CoverChoice {
   static constexpr double kNoCandidateLoss = 0.5;
   // As far as 1.4 times the size: half the divisor halves the width of memory accesses.
   static constexpr double kClassStep = 0.5;
+  // The mean loss of fewer problems may be small by chance: a model of n problems counts n / 12,
+  // and what holds without one the rest.
+  static constexpr double kModelProblems = 12;
   // Before there is a model, which knows what is valid where, each class needs a tuned problem
   // first.
   static constexpr double kUnknownClassStep = 2;
@@ -69,6 +72,7 @@ class CoverChoice {
 
  private:
   double distance(const std::vector<std::int64_t>& x, const std::vector<std::int64_t>& y) const;
+  double model_loss(double distance) const;
   double loss_at(double distance) const;
   double loss_of(std::size_t question, double distance) const;
 
