@@ -103,10 +103,11 @@ std::string limits_text(const DeviceLimits& limits) {
   const auto three = [](const std::array<std::int64_t, 3>& extents) {
     return fmt::format("{{{}, {}, {}}}", integer(extents[0]), integer(extents[1]), integer(extents[2]));
   };
-  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", integer(limits.max_threads_per_block), three(limits.max_block),
+  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", integer(limits.max_threads_per_block), three(limits.max_block),
                      three(limits.max_grid), integer(limits.shared_bytes_per_block), integer(limits.shared_bytes_per_block_optin),
                      integer(limits.shared_bytes_per_sm), integer(limits.registers_per_block), integer(limits.registers_per_sm),
-                     integer(limits.max_threads_per_sm), integer(limits.warp_size), integer(limits.l2_bytes));
+                     integer(limits.max_threads_per_sm), integer(limits.warp_size), integer(limits.l2_bytes),
+                     integer(limits.max_blocks_per_sm));
 }
 
 class HeaderWriter {
@@ -162,13 +163,13 @@ class HeaderWriter {
         "#include <optional>\n#include <stdexcept>\n#include <string>\n#include <string_view>\n#include <system_error>\n"
         "#include <type_traits>\n#include <utility>\n#include <vector>\n\n";
     out += fmt::format("namespace {} {{\n\n{}{}\nnamespace detail {{\n\n", name_space_, kFrozenExpressions, kFrozenQuestion);
-    for (const Table* const table : {&values_, &texts_, &dimensions_, &constants_, &code_, &expressions_, &launches_, &needs_, &architectures_,
+    for (const Table* const table : {&values_, &texts_, &dimensions_, &constants_, &code_, &expressions_, &launches_, &needs_, &choices_, &architectures_,
                                      &devices_, &versions_, &rows_, &kernels_}) {
       out += table->text();
     }
-    out += fmt::format("inline constexpr Book kBook = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};\n\n}}  // namespace detail\n\n",
+    out += fmt::format("inline constexpr Book kBook = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};\n\n}}  // namespace detail\n\n",
                        kernels_.name(), versions_.name(), rows_.name(), devices_.name(), dimensions_.name(), texts_.name(), values_.name(),
-                       expressions_.name(), code_.name(), constants_.name(), launches_.name(), needs_.name(), architectures_.name());
+                       expressions_.name(), code_.name(), constants_.name(), launches_.name(), needs_.name(), choices_.name(), architectures_.name());
     out += "// The best configuration that the book knows, and how it matched; nothing if neither a winner nor a preset fits. Throws\n"
            "// std::invalid_argument for a query without a kernel, or whose problem fits no version of it. `near_cap`: where the tier near ends.\n"
            "inline std::optional<Answer> best(const Query& query, double near_cap = 2.0) {\n"
@@ -229,14 +230,27 @@ class HeaderWriter {
                        literal(fallback != nullptr ? *fallback : ""), by_dtype.empty() ? "{}" : named_values(by_dtype));
   }
 
-  std::string needs_text(const KernelVersion& version) {
+  std::string needs_text(const std::vector<PresetNeeds>& recorded) {
     std::vector<std::string> rows;
-    for (const PresetNeeds& needs : version.preset_needs) {
+    for (const PresetNeeds& needs : recorded) {
       const auto device = device_index_.find(needs.device_row);
       rows.push_back(fmt::format("{{{}, {}, {}}}", device == device_index_.end() ? -1 : static_cast<std::int64_t>(device->second),
                                  needs.registers.value_or(-1), needs.shared_bytes.value_or(-1)));
     }
     return needs_.add_range(rows);
+  }
+
+  std::string choices_text(const KernelVersion& version) {
+    const KernelSpec& spec = *version.spec;
+    std::vector<std::string> rows;
+    for (std::size_t i = 0; i < spec.default_choices.size(); ++i) {
+      const DefaultChoice& choice = spec.default_choices[i];
+      if (const std::optional<Configuration> usable = declared(spec, *spec.find_preset(choice.preset))) {
+        const std::string needs = i < version.preset_needs.size() ? needs_text(version.preset_needs[i]) : "{0, 0}";
+        rows.push_back(fmt::format("{{{}, {}, {}}}", code(spec, choice.when), named_values(*usable), needs));
+      }
+    }
+    return choices_.add_range(rows);
   }
 
   std::string launch_text(const KernelSpec& spec, const Launch& launch) {
@@ -249,7 +263,7 @@ class HeaderWriter {
 
   std::string version_text(const KernelVersion& version) {
     if (version.spec == nullptr) {
-      return fmt::format("{{{}, false, {{}}, 0, 0, {{}}, {{}}, {{}}, {{}}, false, {{}}, {{}}}}", literal(version.hash));
+      return fmt::format("{{{}, false, {{}}, 0, 0, {{}}, {{}}, {{}}, {{}}, {{}}}}", literal(version.hash));
     }
     const KernelSpec& spec = *version.spec;
     std::vector<std::string> dimensions, constraints;
@@ -263,12 +277,9 @@ class HeaderWriter {
     for (const Launch& launch : spec.launches) {
       launches.push_back(launch_text(spec, launch));
     }
-    const Configuration* const preset = spec.find_preset("default");
-    std::optional<Configuration> usable = preset == nullptr ? std::nullopt : declared(spec, *preset);
-    return fmt::format("{{{}, true, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", literal(version.hash),
+    return fmt::format("{{{}, true, {}, {}, {}, {}, {}, {}, {}, {}}}", literal(version.hash),
                        dimensions_.add_range(dimensions), spec.parameters.size(), spec.names.size(), expressions_.add_range(constraints),
-                       launches_.add_range(launches), code(spec, spec.arch), code(spec, spec.cpu), usable.has_value(), usable ? named_values(*usable) : "{}",
-                       needs_text(version));
+                       launches_.add_range(launches), code(spec, spec.arch), code(spec, spec.cpu), choices_text(version));
   }
 
   // The configuration in declared order; nothing if it is none of the declaration, which the lookup would pass over.
@@ -317,7 +328,7 @@ class HeaderWriter {
   std::map<std::int64_t, std::size_t> device_index_;
   Table values_{"NamedValue", "Values"}, texts_{"std::string_view", "Texts"}, dimensions_{"Dimension", "Dimensions"},
       constants_{"Scalar", "Constants"}, code_{"Instruction", "Code"}, expressions_{"Range", "Expressions"},
-      launches_{"Launch", "Launches"}, needs_{"PresetNeeds", "PresetNeeds"}, architectures_{"ArchitectureLimits", "Architectures"}, devices_{"Device", "Devices"},
+      launches_{"Launch", "Launches"}, needs_{"PresetNeeds", "PresetNeeds"}, choices_{"Choice", "Choices"}, architectures_{"ArchitectureLimits", "Architectures"}, devices_{"Device", "Devices"},
       versions_{"Version", "Versions"}, rows_{"Row", "Rows"}, kernels_{"Kernel", "Kernels"};
 };
 

@@ -10,9 +10,6 @@
 namespace tunebook {
 namespace {
 
-// Blocks that an SM holds at most, where neither threads nor shared memory say less.
-constexpr int kMaxBlocksPerSm = 32;
-
 // Collects texts, each once and as far as they compile: a text that is too long or too deep is left out.
 class FeatureList {
  public:
@@ -107,7 +104,8 @@ LaunchTexts texts_of(const Launch& launch) {
   texts.blocks = product(launch.grid);
   texts.threads = product(launch.block);
   texts.shared = launch.shared_bytes.empty() ? "0" : "(" + launch.shared_bytes.text() + ")";
-  texts.blocks_per_sm = fmt::format("max(1, min({}, device.max_threads_per_sm // max(1, {})", kMaxBlocksPerSm, texts.threads);
+  texts.blocks_per_sm =
+      fmt::format("max(1, min(device.max_blocks_per_sm, device.max_threads_per_sm // max(1, {})", texts.threads);
   if (texts.shared != "0") texts.blocks_per_sm += fmt::format(", device.shared_bytes_per_sm // max(1, {})", texts.shared);
   texts.blocks_per_sm += "))";
   return texts;
@@ -136,9 +134,9 @@ void add_launches(const KernelSpec& spec, FeatureList& list) {
   list.add(largest(launches, "max", [](const LaunchTexts& one) { return one.where_launched(one.threads); }));
   list.add(largest(launches, "max", [](const LaunchTexts& one) { return one.where_launched(one.blocks); }));
   list.add(largest(launches, "max", [](const LaunchTexts& one) { return one.where_launched(one.shared); }));
-  const std::string most = std::to_string(kMaxBlocksPerSm);
-  list.add(largest(launches, "min",
-                   [&](const LaunchTexts& one) { return one.where_launched(one.blocks_per_sm, most.c_str()); }));
+  list.add(largest(launches, "min", [](const LaunchTexts& one) {
+    return one.where_launched(one.blocks_per_sm, "device.max_blocks_per_sm");
+  }));
   list.add(largest(launches, "max", [](const LaunchTexts& one) {
     return one.where_launched(one.blocks + " / device.sm_count");
   }));
@@ -225,7 +223,7 @@ std::vector<std::string> automatic_features(const KernelSpec& spec) {
   add_parameters(spec, list);
   add_launches(spec, list);
   add_tiles(spec, list);
-  // The features that the declaration names are appended here.
+  for (const auto& [name, expression] : spec.features) list.add(expression.text());
   return list.take();
 }
 

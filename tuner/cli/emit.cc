@@ -101,8 +101,11 @@ int run_emit(const Options& options) {
   if (!options.arch.empty()) check_architecture(options.arch);
   const KernelTemplate kernel = find_template(options.kernel, template_search_path(options.templates));
   const Problem problem = chosen_problem(kernel.spec, options.shape);
-  const Configuration configuration = chosen_configuration(kernel.spec, options.config, options.preset);
+  const std::optional<Configuration> given =
+      given_configuration(kernel.spec, options.config, options.preset);
   const Target target = target_of(options);
+  const Device device = stand_in_device(target.arch);
+  const Configuration configuration = given ? *given : kernel.spec.default_preset(problem, device);
   const std::filesystem::path folder = options.output.empty() ? options.kernel + "-emit" : options.output;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -150,7 +153,6 @@ int run_emit(const Options& options) {
   for (const std::string& symbol : reply.other_symbols) symbols += symbol + "\n";
   add("symbol.txt", symbols);
   const std::string run = run_command(options, target, problem, configuration);
-  const Device device = stand_in_device(target.arch);
   const std::size_t launches = std::max<std::size_t>(1, VerificationPlan(kernel, problem, device, 0).candidate(configuration).launches.launches.size());
   add("commands.txt", target.kind == "cpu" ? run + "\n"
                                            : tool_commands(kernel.spec, run, launches_before_tuned(kernel, problem, configuration, device), launches));

@@ -49,7 +49,11 @@ nlohmann::ordered_json spec(const std::string& kernel, const std::string& more) 
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(kSpecText);
   json["kernel"] = kernel;
   json["parameters"]["KIND"] = {{"values", {"plain", "wgmma", "it's \"odd\" \\ \?\?/"}}};
-  json["presets"] = {{"default", {{"BM", 16}, {"PAD", false}, {"KIND", "plain"}}}};
+  json["presets"] = nlohmann::ordered_json::parse(R"({
+    "wide": {"BM": 64, "PAD": true, "KIND": "wgmma"}, "padded": {"BM": 32, "PAD": true, "KIND": "plain"},
+    "general": {"BM": 16, "PAD": false, "KIND": "plain"},
+    "default": [{"when": "n >= 64 and device.memory_gib > 100 and device.max_blocks_per_sm >= 32", "preset": "wide"},
+                {"when": "dtype == 'f16' or 96 // (m - 32) >= 1", "preset": "padded"}, {"preset": "general"}]})");
   json["constraints"] = {more,
                          "m % BM == 0 or BM == 16",
                          "BM * BM * 4 <= device.shared_bytes",
