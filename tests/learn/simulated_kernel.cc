@@ -168,7 +168,7 @@ void write_book(const TrainingGroup& group, const std::filesystem::path& path) {
     proposed.problem = group.problems[problem];
     proposed.strategy = "random";
     proposed.budget = "100";
-    proposed.identity = {{"problem", problem}};
+    proposed.identity = {{"of", group.problems[problem].canonical()}};
     session = store.open_session(context, proposed, false).id;
     const TrainingTrial* best = nullptr;
     for (; trial < group.trials.size() && group.trials[trial].problem == problem; ++trial) {
