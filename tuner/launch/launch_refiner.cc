@@ -38,7 +38,8 @@ void learn(const RefineTask& task, const std::vector<RefinedCandidate>& results,
   std::vector<RefinedCandidate> tried;
   std::vector<std::int64_t> registers;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i].outcome == "not_tried") continue;
+    // A configuration whose constraints exclude the problem teaches nothing.
+    if (results[i].outcome == "not_tried" || results[i].outcome == outcome_name(Outcome::invalid)) continue;
     tried.push_back(results[i]);
     registers.push_back(task.candidates[i].loaded == nullptr ? -1 : task.candidates[i].about.registers);
   }
