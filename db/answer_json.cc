@@ -64,6 +64,12 @@ nlohmann::ordered_json to_json(const Answer& answer) {
   json["method"] = answer.method;
   json["registers_per_thread"] = or_null(answer.registers_per_thread);
   json["shared_bytes"] = or_null(answer.shared_bytes);
+  json["expected_loss"] = or_null(answer.expected_loss);
+  json["loss_bound"] = or_null(answer.loss_bound);
+  json["predicted_us"] = or_null(answer.predicted_us);
+  json["source"] = answer.source;
+  json["shipped_tier"] =
+      answer.shipped_tier ? nlohmann::ordered_json(tier_name(*answer.shipped_tier)) : nlohmann::ordered_json(nullptr);
   return json;
 }
 

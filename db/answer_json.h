@@ -13,7 +13,8 @@ nlohmann::ordered_json to_json(const LookupValues& values);
 // What is known of the identity; with `limits` also the limits that are known.
 nlohmann::ordered_json to_json(const DeviceKey& key, bool limits = false);
 // {"configuration", "tier", "distance", "problem", "device", "stale", "median_us", "ci_us", "session", "tuned_at_utc", "kernel_hash", "objective",
-// "method", "registers_per_thread", "shared_bytes"}; null where not known or, for default, not applicable.
+// "method", "registers_per_thread", "shared_bytes", "expected_loss", "loss_bound", "predicted_us", "source", "shipped_tier"}; null where
+// not known or, for default, not applicable.
 nlohmann::ordered_json to_json(const Answer& answer);
 // {"answer", "considered": [{"tier", "obstacle", "reason", "candidate"}], "left_out"}; a tier of null: it belongs to none.
 nlohmann::ordered_json to_json(const Explanation& explanation);

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <exception>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -16,12 +17,23 @@ namespace {
 
 // Prepared once per connection: they run whenever the book is looked at.
 struct BookStatements {
-  explicit BookStatements(sqlite::Database& book)
-      : stamp(book,
-              "SELECT (SELECT max(id) FROM winner), (SELECT max(id) FROM session), "
-              "(SELECT count(*) FROM session WHERE finished_utc IS NULL), (SELECT max(id) FROM kernel), (SELECT max(id) FROM device)") {}
+  explicit BookStatements(sqlite::Database& book) : stamp(book, stamp_sql(book)) {}
+
+  static std::string stamp_sql(sqlite::Database& book) {
+    std::string sql =
+        "SELECT (SELECT max(id) FROM winner), (SELECT max(id) FROM session), "
+        "(SELECT count(*) FROM session WHERE finished_utc IS NULL), (SELECT max(id) FROM kernel), "
+        "(SELECT max(id) FROM device), ";
+    const bool has_models =
+        book.query_integer("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'model'") > 0;
+    sql += has_models ? "(SELECT max(id) FROM model), (SELECT count(*) FROM model)" : "0, 0";
+    return sql;
+  }
+
   sqlite::Statement stamp;
 };
+// Columns of the statement, the first entries of a stamp.
+constexpr int kStampColumns = 7;
 
 // Coarse: steps of some milliseconds, but it costs a few nanoseconds only.
 std::int64_t coarse_now_ns() {
@@ -90,13 +102,13 @@ BookSnapshot::Stamp LookupBook::stamp(sqlite::Database& book) {
   }
   sqlite::Statement::Run row = reader_->attachment<BookStatements>(book).stamp.run();
   row.next();
-  for (int column = 0; column < 5; ++column) {
+  for (int column = 0; column < kStampColumns; ++column) {
     stamp[static_cast<std::size_t>(column)] = row.integer(column);
   }
   const auto [device, inode] = reader_->file();
-  stamp[5] = static_cast<std::int64_t>(device);
-  stamp[6] = static_cast<std::int64_t>(inode);
-  stamp[7] = 1;  // no fresh snapshot's
+  stamp[kStampColumns] = static_cast<std::int64_t>(device);
+  stamp[kStampColumns + 1] = static_cast<std::int64_t>(inode);
+  stamp[kStampColumns + 2] = 1;  // no fresh snapshot's
   return stamp;
 }
 
@@ -116,20 +128,31 @@ BookSnapshot LookupBook::draft(sqlite::Database& book) {
 BookSnapshot::Kernel& LookupBook::kernel(sqlite::Database& book, BookSnapshot& snapshot, const std::string& name) {
   BookSnapshot::Kernel& kernel = snapshot.kernels[name];
   if (kernel.versions == nullptr) {
-    const std::int64_t version = reader_ ? reader_->version() : kSchemaVersion;
-    kernel.versions = std::make_shared<const std::vector<KernelVersion>>(kernel_versions(book, version, specs_, name, brought_));
+    kernel.versions =
+        std::make_shared<const std::vector<KernelVersion>>(kernel_versions(book, version(), specs_, name, brought_));
   }
   return kernel;
 }
 
-RowSource LookupBook::reading_source(sqlite::Database& book, BookSnapshot::Kernel& kernel) {
-  return [&book, &kernel](const KnownDevice& device) {
+std::int64_t LookupBook::version() const { return reader_ ? reader_->version() : kSchemaVersion; }
+
+Sources LookupBook::reading_sources(sqlite::Database& book, BookSnapshot::Kernel& kernel) const {
+  Sources sources;
+  sources.rows = [&book, &kernel](const KnownDevice& device) {
     std::shared_ptr<const DeviceRows>& rows = kernel.rows[device.row];
     if (rows == nullptr) {
       rows = DeviceRows::read(book, *kernel.versions, {&device, nullptr});
     }
     return rows.get();
   };
+  sources.models = [&book, &kernel, this](const KnownDevice& device, const std::string& dtype) {
+    std::shared_ptr<const DeviceModels>& models = kernel.models[{device.row, dtype}];
+    if (models == nullptr) {
+      models = read_models(book, version(), *kernel.versions, device, dtype);
+    }
+    return models.get();
+  };
+  return sources;
 }
 
 std::optional<LookupBook::Answered> LookupBook::ask_snapshot(const BookSnapshot& snapshot, const Query& query) const {
@@ -138,11 +161,16 @@ std::optional<LookupBook::Answered> LookupBook::ask_snapshot(const BookSnapshot&
     return std::nullopt;
   }
   const BookSnapshot::Kernel& kernel = known->second;
-  const RowSource rows_at_hand = [&](const KnownDevice& device) {
+  Sources at_hand;
+  at_hand.rows = [&](const KnownDevice& device) {
     const auto rows = kernel.rows.find(device.row);
     return rows == kernel.rows.end() ? nullptr : rows->second.get();
   };
-  Evaluation result = evaluate(make_question(query, *kernel.versions, *snapshot.devices, near_cap_), rows_at_hand);
+  at_hand.models = [&](const KnownDevice& device, const std::string& dtype) {
+    const auto models = kernel.models.find({device.row, dtype});
+    return models == kernel.models.end() ? nullptr : models->second.get();
+  };
+  Evaluation result = evaluate(make_question(query, *kernel.versions, *snapshot.devices, near_cap_), at_hand);
   return result.complete ? std::optional(Answered{std::move(result.answer), snapshot.generation}) : std::nullopt;
 }
 
@@ -169,7 +197,7 @@ LookupBook::Answered LookupBook::ask(const Query& query) {
     };
     std::shared_ptr<const Answer> answer = evaluate_exact(question, exact_rows).answer;
     if (answer == nullptr) {
-      answer = evaluate(question, reading_source(book, asked)).answer;
+      answer = evaluate(question, reading_sources(book, asked)).answer;
     }
     if (asked.versions->empty()) {
       snapshot.kernels.erase(query.kernel);  // names that the book does not know are not kept
@@ -180,24 +208,38 @@ LookupBook::Answered LookupBook::ask(const Query& query) {
   return {result.answer, result.snapshot->generation};
 }
 
-Explanation LookupBook::explain(const Query& query, std::size_t most) {
+Explanation LookupBook::explain(const Query& query, std::size_t most, std::size_t most_predicted) {
+  return consider(query, {most, most_predicted, true});
+}
+
+Explanation LookupBook::candidates(const Query& query) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  return consider(query, {kAll, kAll, false});
+}
+
+Explanation LookupBook::consider(const Query& query, const Extent& extent) {
   const std::lock_guard lock(reading_);
   return read([&](sqlite::Database& book) {
     BookSnapshot snapshot = draft(book);
     BookSnapshot::Kernel& asked = kernel(book, snapshot, query.kernel);
     const Question question = make_question(query, *asked.versions, *snapshot.devices, near_cap_);
-    const RowSource rows = reading_source(book, asked);
+    const Sources sources = reading_sources(book, asked);
     Explanation explanation;
-    explanation.answer = evaluate(question, rows).answer;
-    evaluate(question, rows, [&](Consideration consideration) {
-      if (explanation.considered.size() < most) {
+    explanation.answer = evaluate(question, sources).answer;
+    std::size_t predicted = 0;
+    evaluate(question, sources, [&](Consideration consideration) {
+      const bool is_predicted = consideration.candidate.tier == Tier::predicted;
+      if (explanation.considered.size() < extent.most && !(is_predicted && predicted == extent.most_predicted)) {
+        predicted += is_predicted ? 1 : 0;
         explanation.considered.push_back(std::move(consideration));
       } else {
         ++explanation.left_out;
       }
       return true;
     });
-    add_outsiders(book, question, most, explanation);
+    if (extent.outsiders) {
+      add_outsiders(book, question, extent.most, explanation);
+    }
     return explanation;
   });
 }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "db/book_reader.h"
@@ -24,9 +25,11 @@ struct BookSnapshot {
   struct Kernel {
     std::shared_ptr<const std::vector<KernelVersion>> versions;
     std::map<std::int64_t, std::shared_ptr<const DeviceRows>> rows;  // by row of the device
+    // Models of time by row of the device and dtype.
+    std::map<std::pair<std::int64_t, std::string>, std::shared_ptr<const DeviceModels>> models;
   };
-  // Differs whenever winners, sessions, kernels or devices may have changed.
-  using Stamp = std::array<std::int64_t, 8>;
+  // Differs whenever winners, sessions, kernels, devices or models may have changed.
+  using Stamp = std::array<std::int64_t, 10>;
 
   std::uint64_t generation = 0;  // raised when the book has changed; answers of an older one are void
   Stamp stamp{};
@@ -46,7 +49,10 @@ class LookupBook {
     std::uint64_t generation = 0;
   };
   Answered ask(const Query& query);
-  Explanation explain(const Query& query, std::size_t most);
+  // At most so many candidates, and of these at most so many predicted ones.
+  Explanation explain(const Query& query, std::size_t most, std::size_t most_predicted);
+  // All candidates of the tiers.
+  Explanation candidates(const Query& query);
 
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
@@ -66,7 +72,13 @@ class LookupBook {
   // The kernel's versions, read if need be.
   BookSnapshot::Kernel& kernel(sqlite::Database& book, BookSnapshot& snapshot, const std::string& name);
   // Reads what `question` asks for into `kernel`.
-  static RowSource reading_source(sqlite::Database& book, BookSnapshot::Kernel& kernel);
+  Sources reading_sources(sqlite::Database& book, BookSnapshot::Kernel& kernel) const;
+  std::int64_t version() const;  // of the book
+  struct Extent {
+    std::size_t most = 0, most_predicted = 0;
+    bool outsiders = false;
+  };
+  Explanation consider(const Query& query, const Extent& extent);
   std::optional<Answered> ask_snapshot(const BookSnapshot& snapshot, const Query& query) const;
 
   const double near_cap_;

@@ -95,9 +95,11 @@ std::vector<KernelVersion> kernel_versions(sqlite::Database& book, std::int64_t 
       for (const Parameter& parameter : version.spec->parameters) {
         version.parameter_order.push_back(parameter.name);
       }
-      const Configuration* const preset = version.spec->find_preset("default");
-      if (preset != nullptr && book_version >= kPublicationVersion) {
-        version.preset_needs = read_preset_needs(book, version, *preset);
+      if (book_version >= kPublicationVersion) {
+        for (const DefaultChoice& choice : version.spec->default_choices) {
+          version.preset_needs.push_back(
+              read_preset_needs(book, version, *version.spec->find_preset(choice.preset)));
+        }
       }
     } else {
       version.parameter_order = declared_order_of_text(text, "parameters");

@@ -13,7 +13,7 @@
 
 namespace tunebook {
 
-// What was recorded of a block of the preset `default`, on one device.
+// What was recorded of a block of a preset, on one device.
 struct PresetNeeds {
   std::int64_t device_row = -1;
   std::optional<std::int64_t> registers;
@@ -26,7 +26,8 @@ struct KernelVersion {
   std::string hash;
   std::shared_ptr<const KernelSpec> spec;  // null: this program cannot read it (a recording has no full declaration)
   std::vector<std::string> parameter_order;
-  std::vector<PresetNeeds> preset_needs;
+  // For each of the declaration's default_choices; empty in a book that does not say.
+  std::vector<std::vector<PresetNeeds>> preset_needs;
 };
 
 // The asked problem as one version of the kernel understands it.

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/error.h"
 #include "db/encoding.h"
 #include "db/lookup_check.h"
@@ -17,13 +19,6 @@
 
 namespace tunebook {
 namespace {
-
-Stale staleness(const Query& query, const std::string& hash) {
-  if (query.kernel_hash.empty() || hash.empty()) {
-    return Stale::unknown;
-  }
-  return query.kernel_hash == hash ? Stale::no : Stale::yes;
-}
 
 // A question that no version of the kernel understands is a mistake of the caller, not "nothing known".
 void check_understood(const Question& question) {
@@ -48,6 +43,19 @@ class TierWalk {
   TierWalk(const Question& question, const RowSource& source, const Observer& observer)
       : question_(question), source_(source), observer_(observer) {}
 
+  // Finds the model of time that counts; near and far answers carry its expected loss from here on.
+  bool find_prediction(const ModelSource& models) {
+    Prediction::Found found = Prediction::find(question_, models);
+    complete_ = complete_ && found.complete;
+    prediction_ = std::move(found.prediction);
+    damaged_ = std::move(found.damaged);
+    return complete_;
+  }
+  // Whether the nearest problem's winner is expected to lose less than what the model puts first.
+  bool nearest_is_better() const {
+    return prediction_ && prediction_->loss().nearest_mean < prediction_->loss().predicted_mean;
+  }
+
   // Each of these returns true when the walk is over.
   bool exact() {
     return get_rows(question_.same, same_rows_) && each_part([&](std::size_t part) { return exact_of(part); });
@@ -59,6 +67,15 @@ class TierWalk {
     return get_rows(question_.related, related_rows_) &&
            each_part([&](std::size_t part) { return up_to_cap(*pool(related_, related_rows_, part), Tier::same_architecture); });
   }
+  // Beyond the cap, but on this device only.
+  bool far_here() {
+    return each_part([&](std::size_t part) {
+      return up_to(*pool(same_, same_rows_, part), std::nullopt, Tier::far);
+    });
+  }
+  bool predicted();
+  // Models that cannot be used, for people; last of all.
+  bool damaged();
   bool far() {
     return each_part([&](std::size_t part) {
       return up_to(*pool(same_, same_rows_, part), std::nullopt, Tier::far) ||
@@ -71,6 +88,10 @@ class TierWalk {
   bool complete() const { return complete_; }
 
  private:
+  // One choice of a version's preset `default`; true when the walk is over.
+  bool preset_choice(const KernelVersion& version, const KernelFit& fit,
+                     const DefaultChoice& choice);
+
   // Rows of the asked hash are one part, the others the second.
   static constexpr std::size_t kParts = 2;
   using Pools = std::array<std::unique_ptr<NearestFirst>, kParts>;
@@ -194,6 +215,9 @@ class TierWalk {
     Answer candidate;
     try {
       candidate = to_answer(question_, tier, pick.distance, rows, row);
+      if (prediction_ && (tier == Tier::near || tier == Tier::far)) {
+        candidate.expected_loss = prediction_->loss().nearest_mean;
+      }
       if (version.spec == nullptr) {
         // Nothing to evaluate; but it was found valid for this problem on this device when it was tuned.
         const std::string violated = block_limit_violated(needs, actual(rows).limits);
@@ -230,11 +254,61 @@ class TierWalk {
   std::vector<const DeviceRows*> same_rows_, related_rows_;
   Pools same_, related_;
   bool complete_ = true;
+  std::optional<Prediction> prediction_;
+  std::vector<Prediction::Damaged> damaged_;
   std::shared_ptr<const Answer> answer_;
 };
 
+bool TierWalk::predicted() {
+  if (!prediction_) {
+    return false;
+  }
+  if (observer_ == nullptr) {
+    std::optional<Answer> first = prediction_->first();
+    return first && conclude(std::move(*first), Verdict{});
+  }
+  bool over = false;
+  std::optional<double> first_loss;
+  prediction_->each([&](Answer candidate, const PreparedModel::Scored& scored) {
+    auto [obstacle, reason] = prediction_->obstacle(scored.candidate);
+    const double loss = Prediction::predicted_loss(scored.score);
+    if (obstacle == Obstacle::none && !first_loss) {
+      first_loss = loss;
+      over = conclude(std::move(candidate), Verdict{});
+      return !over;
+    }
+    // What was lost in cross-validation is known of first choices only.
+    candidate.expected_loss.reset();
+    candidate.loss_bound.reset();
+    if (obstacle == Obstacle::none) {
+      obstacle = Obstacle::not_needed;
+      reason = fmt::format("the model predicts a loss of {:.1f} %, of its first choice {:.1f} %", 100 * loss,
+                           100 * *first_loss);
+    }
+    over = !observer_({std::move(candidate), true, obstacle, std::move(reason)});
+    return !over;
+  });
+  return over;
+}
+
+bool TierWalk::damaged() {
+  for (const Prediction::Damaged& one : damaged_) {
+    Answer candidate;
+    candidate.tier = Tier::predicted;
+    candidate.device = to_device_key(one.device->device);
+    candidate.kernel_hash = (*question_.versions)[one.model->version].hash;
+    candidate.objective = "time";
+    candidate.method = one.model->method;
+    if (!observer_({std::move(candidate), true, Obstacle::unreadable, one.model->damage})) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // What was recorded of the preset's block: on the asked device, else on its architecture, else on any; the most of each.
-BlockNeeds preset_needs(const Question& question, const KernelVersion& version) {
+BlockNeeds preset_needs(const Question& question, const KernelVersion& version,
+                        std::size_t choice) {
   const auto rank = [&](std::int64_t device) {
     const auto among = [&](const std::vector<const KnownDevice*>& devices) {
       return std::any_of(devices.begin(), devices.end(), [&](const KnownDevice* one) { return one->row == device; });
@@ -242,8 +316,11 @@ BlockNeeds preset_needs(const Question& question, const KernelVersion& version) 
     return among(question.same) ? 0 : among(question.related) ? 1 : 2;
   };
   BlockNeeds needs;
+  if (choice >= version.preset_needs.size()) {
+    return needs;
+  }
   int best = 3;
-  for (const PresetNeeds& recorded : version.preset_needs) {
+  for (const PresetNeeds& recorded : version.preset_needs[choice]) {
     const int its = rank(recorded.device_row);
     if (its < best) {
       best = its;
@@ -277,30 +354,47 @@ bool TierWalk::preset_default() {
     }
   }
   for (const std::size_t i : counting) {
-    const Configuration* const preset = versions[i].spec->find_preset("default");
-    if (preset == nullptr) {
-      continue;
-    }
-    const BlockNeeds needs = preset_needs(question_, versions[i]);
-    Answer candidate;
-    candidate.tier = Tier::preset_default;
-    candidate.configuration = preset->items();
-    candidate.device.kind.clear();  // it was tuned nowhere
-    candidate.stale = staleness(*question_.query, versions[i].hash);
-    candidate.kernel_hash = versions[i].hash;
-    candidate.registers_per_thread = needs.registers_per_thread;
-    candidate.shared_bytes = needs.shared_bytes;
+    const KernelSpec& spec = *versions[i].spec;
     const KernelFit& fit = question_.fits[i];
-    Verdict verdict = fit.problem ? check_candidate(*versions[i].spec, *fit.problem, *preset, question_.device, needs)
-                                  : Verdict{Obstacle::declaration, fit.complaint};
-    if (conclude(std::move(candidate), std::move(verdict))) {
-      return true;
+    const std::vector<const DefaultChoice*> choices =
+        fit.problem ? spec.default_choices_for(*fit.problem, question_.device)
+                    : std::vector{&spec.default_choices.back()};
+    for (const DefaultChoice* const choice : choices) {
+      if (preset_choice(versions[i], fit, *choice)) {
+        return true;
+      }
     }
   }
   return false;
 }
 
+bool TierWalk::preset_choice(const KernelVersion& version, const KernelFit& fit,
+                             const DefaultChoice& choice) {
+  const Configuration& preset = *version.spec->find_preset(choice.preset);
+  const BlockNeeds needs = preset_needs(
+      question_, version, static_cast<std::size_t>(&choice - version.spec->default_choices.data()));
+  Answer candidate;
+  candidate.tier = Tier::preset_default;
+  candidate.configuration = preset.items();
+  candidate.device.kind.clear();  // it was tuned nowhere
+  candidate.stale = staleness(*question_.query, version.hash);
+  candidate.kernel_hash = version.hash;
+  candidate.registers_per_thread = needs.registers_per_thread;
+  candidate.shared_bytes = needs.shared_bytes;
+  Verdict verdict =
+      fit.problem ? check_candidate(*version.spec, *fit.problem, preset, question_.device, needs)
+                  : Verdict{Obstacle::declaration, fit.complaint};
+  return conclude(std::move(candidate), std::move(verdict));
+}
+
 }  // namespace
+
+Stale staleness(const Query& query, const std::string& hash) {
+  if (query.kernel_hash.empty() || hash.empty()) {
+    return Stale::unknown;
+  }
+  return query.kernel_hash == hash ? Stale::no : Stale::yes;
+}
 
 bool method_matches(const std::string& method, const std::string& asked) {
   return asked.empty() || method == asked ||
@@ -368,11 +462,15 @@ Evaluation evaluate_exact(const Question& question, const RowSource& rows) {
   return walk.result();
 }
 
-Evaluation evaluate(const Question& question, const RowSource& rows, const Observer& observer) {
-  TierWalk walk(question, rows, observer);
-  const bool over = walk.exact() || (walk.complete() && (walk.near() || walk.same_architecture_tier()));
-  if (!over && walk.complete() && !walk.far()) {
-    walk.preset_default();
+Evaluation evaluate(const Question& question, const Sources& sources, const Observer& observer) {
+  TierWalk walk(question, sources.rows, observer);
+  if (walk.exact() || !walk.complete() || !walk.find_prediction(sources.models)) {
+    return walk.result();
+  }
+  const bool over = (walk.nearest_is_better() && (walk.near() || walk.far_here())) || walk.predicted() ||
+                    walk.near() || walk.same_architecture_tier();
+  if (!over && walk.complete() && !walk.far() && !walk.preset_default() && observer != nullptr) {
+    walk.damaged();
   }
   return walk.result();
 }

@@ -6,6 +6,7 @@
 
 #include "core/device.h"
 #include "db/lookup_kernel.h"
+#include "db/lookup_predicted.h"
 #include "db/lookup_rows.h"
 #include "tunebook/lookup.h"
 
@@ -32,20 +33,27 @@ using RowSource = std::function<const DeviceRows*(const KnownDevice& device)>;
 // Is told of every candidate in the order of preference, also of those after the answer, until it returns false.
 using Observer = std::function<bool(Consideration consideration)>;
 
+// Where the walk through the tiers gets what it needs.
+struct Sources {
+  RowSource rows;
+  ModelSource models;
+};
 
 // What the tiers say.
 struct Evaluation {
-  bool complete = true;                  // false: rows that are needed were not at hand
+  bool complete = true;                  // false: something that is needed was not at hand
   std::shared_ptr<const Answer> answer;  // null: nothing fits
 };
 
 // Exact answers only; complete is always true.
 Evaluation evaluate_exact(const Question& question, const RowSource& rows);
 // All tiers.
-Evaluation evaluate(const Question& question, const RowSource& rows, const Observer& observer = nullptr);
+Evaluation evaluate(const Question& question, const Sources& sources, const Observer& observer = nullptr);
 
 // How an answer of this row would look.
 Answer to_answer(const Question& question, Tier tier, double distance, const DeviceRows& rows, const DeviceRows::Row& row);
+
+Stale staleness(const Query& query, const std::string& hash);
 
 // True if the method of a measurement is the asked one: itself ("cold/2"), or its cache mode ("cold").
 bool method_matches(const std::string& method, const std::string& asked);

@@ -54,7 +54,8 @@ inline constexpr const char* kEverything = R"json({
     "TILE": {"values": [8, 16]}, "PAD": {"values": [false, true]}, "ACC": {"values": ["f32", "f64"], "type": true},
     "LAYOUT": {"values": ["row", "column"], "help": "of a"} },
   "constraints": ["TILE * TILE <= device.max_threads_per_block", "not PAD or m >= 1", "sizeof(ACC) >= 4"],
-  "presets": {"default": {"TILE": 16, "PAD": true, "ACC": "f32", "LAYOUT": "row"}, "small": {"LAYOUT": "column", "TILE": 8, "PAD": false, "ACC": "f64"}},
+  "presets": {"default": [{"when": "m <= 8 and device.kind == 'cuda'", "preset": "small"}, {"preset": "usual"}],
+    "usual": {"TILE": 16, "PAD": true, "ACC": "f32", "LAYOUT": "row"}, "small": {"LAYOUT": "column", "TILE": 8, "PAD": false, "ACC": "f64"}},
   "launch": {"block": ["TILE", "TILE"], "grid": ["ceil_div(n, TILE)", "ceil_div(m, TILE)", 1], "shared_bytes": "TILE * TILE * sizeof(T)", "static_shared_bytes": "64"},
   "arguments": [
     {"name": "c", "type": "T*", "count": "m * n", "access": "inout", "fill": "uniform_int(-3, 3)"},
@@ -67,6 +68,7 @@ inline constexpr const char* kEverything = R"json({
   "reference": {"source": "reference.cu", "entry": "tiled_reference", "instantiate": ["T"], "block": ["16", 16], "grid": ["ceil_div(n, 16)", "ceil_div(m, 16)"], "shared_bytes": "0"},
   "tolerance": {"f32": {"rel": "0", "abs": "2 * sqrt(k) * eps * scale"}},
   "work": {"flops": "2 * m * n * k", "bytes": "1.5 * m"},
+  "features": {"waste": "round_up(m, TILE) * round_up(n, TILE) / (m * n)", "deep": "k // TILE > 4"},
   "arch": "TILE == 16 and device.compute_capability >= 90 ? 'sm_90a' : native",
   "cpu": "TILE <= 16", "nondeterministic": "TILE == 8", "restore": "PAD or TILE == 8",
   "baseline": {"operation": "gemm", "buffers": ["c", "a", "sum"], "parameters": {"m": "m", "n": "n", "k": "k", "alpha": "1.5", "math": "'ieee'"}, "when": "dtype == 'f32'"}

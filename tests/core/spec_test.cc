@@ -68,7 +68,7 @@ TEST(Spec, EveryKeyIsRead) {
   EXPECT_EQ(spec.define, (std::vector<std::string>{"T", "k"}));
   EXPECT_EQ(spec.options.size(), 2U);
   EXPECT_TRUE(spec.find_parameter("ACC")->is_type);
-  EXPECT_EQ(spec.presets[1].second.display(), "TILE=8,PAD=false,ACC=f64,LAYOUT=column");  // in declared order
+  EXPECT_EQ(spec.find_preset("small")->display(), "TILE=8,PAD=false,ACC=f64,LAYOUT=column");  // in declared order
   EXPECT_TRUE(spec.reference.instantiate_type);
   Device device = KernelSpec::generic_device();
   device.compute_capability = 90;
@@ -96,6 +96,10 @@ TEST(Spec, ReferenceInstantiateFollowsTheKernel) {
 }
 
 TEST(Spec, NormalisedFormRoundTrips) {
+  const ordered_json choosing = spec_of(kEverything).to_json();
+  EXPECT_EQ(choosing["presets"]["default"], everything()["presets"]["default"]);
+  EXPECT_EQ(choosing["features"], everything()["features"]);
+  EXPECT_FALSE(spec_of(kVectorAdd).to_json().contains("features"));
   for (const char* text : {kVectorAdd, kEverything}) {
     const ordered_json once = spec_of(text).to_json();
     const KernelSpec back = KernelSpec::parse(once, "book");
@@ -176,6 +180,27 @@ TEST(Spec, EachFaultIsNamedWithItsPath) {
       {"/presets/default/BLOK", "256", "/presets/default/BLOK: found the unknown parameter \"BLOK\", expected one of BLOCK, ITEMS; did you mean \"BLOCK\"?"},
       {"/presets/fast", "{\"BLOCK\": 64}", "/presets/fast: found no value for the parameter \"ITEMS\", expected one"},
       {"/presets/fast", "[]", "/presets/fast: found an array, expected an object"},
+      {"/presets/default", "[]", "/presets/default: found an empty array, expected at least one value"},
+      {"/presets/default", "[7]", "/presets/default/0: found 7, expected an object with the keys when, preset"},
+      {"/presets/default", "[{\"preset\": \"default\"}]", "/presets/default/0/preset: found \"default\", expected one of the other presets"},
+      {"/presets", R"({"fast": {"BLOCK": 64, "ITEMS": 1}, "default": [{"preset": "fats"}]})",
+       "/presets/default/0/preset: found \"fats\", expected one of the other presets fast; did you mean \"fast\"?"},
+      {"/presets", R"({"fast": {"BLOCK": 64, "ITEMS": 1}, "default": [{"preset": "fast"}, {"preset": "fast"}]})",
+       "/presets/default/0: found no \"when\", expected a condition: choices after this one would never count"},
+      {"/presets", R"({"fast": {"BLOCK": 64, "ITEMS": 1}, "default": [{"when": "n > 1", "preset": "fast"}]})",
+       "/presets/default/0: found a condition in the last choice, expected none"},
+      {"/presets", R"({"fast": {"BLOCK": 64, "ITEMS": 1}, "default": [{"wen": "n > 1", "preset": "fast"}]})",
+       "/presets/default/0/wen: found the unknown key \"wen\", expected a choice of the default to have when, preset; did you mean \"when\"?"},
+      {"/presets", R"({"fast": {"BLOCK": 64, "ITEMS": 1}, "default": [{"when": "BLOCK > 1", "preset": "fast"}, {"preset": "fast"}]})",
+       "/presets/default/0/when: found \"BLOCK\" in \"BLOCK > 1\", expected only n, dtype, T, device.kind"},
+      {"/presets", R"({"fast": {"BLOCK": 64, "ITEMS": 1}, "default": [{"when": "n // 0 > 1", "preset": "fast"}, {"preset": "fast"}]})",
+       "/presets/default/0/when: found \"n // 0 > 1\", expected true or false for the problem n=16777216,dtype=f32: column 3: "},
+      {"/features", "[]", "/features: found an array, expected an object with named expressions"},
+      {"/features", "{\"a b\": \"n\"}", "/features/a b: found the feature name \"a b\", expected an identifier"},
+      {"/features", "{\"BLOCK\": \"n\"}", "/features/BLOCK: found the feature name \"BLOCK\", which has its own meaning"},
+      {"/features", "{\"waste\": \"n / BLOK\"}", "/features/waste: found \"n / BLOK\", expected an expression: column 5: "},
+      {"/features", "{\"waste\": \"n * eps\"}", "/features/waste: found \"eps\" in \"n * eps\", expected only n, dtype, BLOCK"},
+      {"/features", "{\"waste\": null}", "/features/waste: found null, expected an expression"},
       {"/launch/block", "\"BLOCK\"", "/launch/block: found \"BLOCK\", expected an array of one to three expressions"},
       {"/launch/block", "[]", "/launch/block: found an array, expected an array of one to three expressions"},
       {"/launch/grid", "[1, 1, 1, 1]", "/launch/grid: found an array, expected an array of one to three expressions"},
@@ -327,7 +352,7 @@ TEST(Spec, PresetsAreCheckedOnRandomShapesAndOtherPresetsOnSomeProblem) {
 TEST(Spec, DeviceNamesHaveTheDevicesValues) {
   auto json = with(vector_add(), "/constraints/0", "\"device.kind == 'cuda' or device.kind == 'cpu'\"");
   json["constraints"].push_back("device.shared_bytes + device.shared_bytes_per_sm + device.registers_per_block + device.registers_per_sm + "
-                                "device.max_threads_per_sm + device.warp_size + device.l2_bytes + device.sm_count + device.compute_capability > 0");
+                                "device.max_threads_per_sm + device.max_blocks_per_sm + device.memory_gib + device.warp_size + device.l2_bytes + device.sm_count + device.compute_capability > 0");
   json["constraints"].push_back("device.name in ['generic', 'other']");
   const KernelSpec spec = KernelSpec::parse(json, "f");
   Device device = KernelSpec::generic_device();
@@ -336,6 +361,8 @@ TEST(Spec, DeviceNamesHaveTheDevicesValues) {
   const auto value = [&](const char* name) { return scope.at(static_cast<std::size_t>(*spec.names.find(name))); };
   EXPECT_EQ(value("device.shared_bytes"), Scalar::integer(device.limits.shared_bytes_per_block_optin));
   EXPECT_EQ(value("device.l2_bytes"), Scalar::integer(device.limits.l2_bytes));
+  EXPECT_EQ(value("device.max_blocks_per_sm"), Scalar::integer(16));
+  EXPECT_EQ(value("device.memory_gib"), Scalar::integer(16));
   EXPECT_EQ(value("device.compute_capability"), Scalar::integer(80));
   EXPECT_EQ(value("T"), Scalar::text("f32"));
   EXPECT_EQ(value("native"), Scalar::text("native"));
@@ -455,7 +482,7 @@ class Mutator {
     return ordered_json::parse(kValues[random_.below(std::size(kValues))]);
   }
   std::string word() {
-    static const char* const kWords[] = {"n", "T", "BLOCK", "default", "verify", "values", "", "a/b~c", "eps", "scale", "device.kind", "fill", "special", "restore", "nondeterministic", "dtype", "\xc3\xa4"};
+    static const char* const kWords[] = {"n", "T", "BLOCK", "default", "verify", "values", "", "a/b~c", "eps", "scale", "device.kind", "fill", "special", "when", "preset", "usual", "features", "restore", "nondeterministic", "dtype", "\xc3\xa4"};
     return kWords[random_.below(std::size(kWords))];
   }
   Random random_;

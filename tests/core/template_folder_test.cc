@@ -169,5 +169,19 @@ TEST_F(TemplateFolder, SearchPathIsOptionsThenEnvironmentThenDefault) {
   EXPECT_THROW(template_search_path({(root_ / "none").string()}), InputError);
 }
 
+// Books beside a template are named in order; they are no part of its identity, and a template without any has none.
+TEST_F(TemplateFolder, ShippedBooks) {
+  write_template("a/one", "one");
+  write_template("a/two", "two");
+  const std::string hash = load_template(root_ / "a/one").hash;
+  EXPECT_TRUE(shipped_books(root_ / "a/one").empty());
+  for (const char* const file : {"b.db", "a.db", "notes.txt"}) write(fs::path("a/one/shipped") / file, "");
+  EXPECT_EQ(shipped_books(root_ / "a/one"),
+            (std::vector<fs::path>{root_ / "a/one/shipped/a.db", root_ / "a/one/shipped/b.db"}));
+  EXPECT_EQ(shipped_books(std::vector<fs::path>{root_ / "a"}),
+            (std::vector<std::string>{(root_ / "a/one/shipped/a.db").string(), (root_ / "a/one/shipped/b.db").string()}));
+  EXPECT_EQ(load_template(root_ / "a/one").hash, hash);
+}
+
 }  // namespace
 }  // namespace tunebook

@@ -208,6 +208,44 @@ TEST_F(LookupTest, DefaultComesFromTheNewestDeclaration) {
   EXPECT_EQ(tile_of(best(asked)), 16);
 }
 
+TEST_F(LookupTest, TheProblemChoosesTheDefault) {
+  TrialContext context = some_context();
+  context.kernel_spec["presets"] = nlohmann::ordered_json::parse(R"({
+    "wide": {"BM": 64, "PAD": true}, "narrow": {"BM": 32, "PAD": false}, "general": {"BM": 16, "PAD": false},
+    "default": [{"when": "m >= 512 and dtype == 'f32'", "preset": "wide"}, {"when": "m >= 256 and device.sm_count > 100", "preset": "narrow"},
+                {"preset": "general"}]})");
+  {
+    Store store(file());
+    const std::string session = store.open_session(context, some_session(), false).id;
+    TrialRecord wide = timed_trial(0, tile(64, true), 30);
+    wide.origin = "preset:wide";
+    wide.resources.registers = 200;
+    store.record_trial(session, context, matmul_problem(64, 64, 64), wide);
+  }
+  const auto asked = [&](std::int64_t m, const char* dtype) {
+    Query question = query(m);
+    question.problem.emplace_back("dtype", dtype);
+    return question;
+  };
+  EXPECT_EQ(tile_of(best(asked(64, "f32"))), 16);
+  EXPECT_EQ(tile_of(best(asked(256, "f32"))), 32);
+  EXPECT_EQ(tile_of(best(asked(512, "f16"))), 32);
+  const auto chosen = best(asked(512, "f32"));
+  EXPECT_EQ(tile_of(chosen), 64);
+  EXPECT_EQ(chosen->tier, Tier::preset_default);
+  EXPECT_EQ(chosen->registers_per_thread, 200)
+      << "what was recorded of the chosen preset goes with it";
+  EXPECT_EQ(best(asked(256, "f32"))->registers_per_thread, std::nullopt);
+
+  // Too little for what was recorded: the next choice counts.
+  Query small = asked(512, "f32");
+  small.device.registers_per_block = 40000;
+  EXPECT_EQ(tile_of(best(small)), 32);
+  Query few = asked(512, "f16");
+  few.device.sm_count = 50;
+  EXPECT_EQ(tile_of(best(few)), 16);
+}
+
 TEST_F(LookupTest, TheApplicationCanBringTheDeclaration) {
   { Store store(file()); }
   EXPECT_FALSE(best(query()));

@@ -55,9 +55,11 @@ std::vector<std::pair<std::string, Configuration>> choose_samples(const KernelSp
   };
   for (const auto& [name, configuration] : spec.presets) {
     if (!all_presets && name != "default") continue;
+    const Configuration& meant =
+        name == "default" ? spec.default_preset(problem, device) : configuration;
     KernelSpec::Scope scope = spec.scope(problem, device);
-    spec.bind(scope, configuration);
-    if (spec.violated_constraint(scope) == nullptr) add("preset " + name, configuration);
+    spec.bind(scope, meant);
+    if (spec.violated_constraint(scope) == nullptr) add("preset " + name, meant);
   }
   const SearchSpace space = SearchSpace::build(template_space(spec, problem, device, {}));
   Random random(1);

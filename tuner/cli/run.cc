@@ -188,7 +188,8 @@ CeilingText judge_by_ceilings(const Options& options, const KernelSpec& spec, co
 int run_run(const Options& options, const Invocation& invocation) {
   const KernelTemplate kernel = find_template(options.kernel, template_search_path(options.templates));
   const Problem problem = chosen_problem(kernel.spec, options.shape);
-  const Configuration configuration = chosen_configuration(kernel.spec, options.config, options.preset);
+  const std::optional<Configuration> given =
+      given_configuration(kernel.spec, options.config, options.preset);
   DeviceExecutorOptions executor_options;
   executor_options.device = DeviceChoice::parse(options.device);
   executor_options.compile_workers = 1;
@@ -204,6 +205,8 @@ int run_run(const Options& options, const Invocation& invocation) {
     fmt::print(stderr, "note: the cpu device is used; no GPU: {}\n", reason.substr(0, reason.find('\n')));
   }
   executor.set_problem(problem);
+  const Configuration configuration =
+      given ? *given : kernel.spec.default_preset(problem, executor.identity().device);
   Examination examination = executor.examine(configuration);
   const CeilingText ceiling = judge_by_ceilings(options, kernel.spec, problem, executor.identity(), examination.trial);
   const bool ok = examination.trial.outcome == Outcome::ok;

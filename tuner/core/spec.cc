@@ -34,6 +34,42 @@ const Configuration* KernelSpec::find_preset(std::string_view preset) const {
   return found == presets.end() ? nullptr : &found->second;
 }
 
+std::vector<const DefaultChoice*> KernelSpec::default_choices_for(const Problem& problem,
+                                                                  const Device& device) const {
+  std::vector<const DefaultChoice*> applying;
+  const Scope values = default_choices.size() > 1 ? scope(problem, device) : Scope();
+  for (const DefaultChoice& choice : default_choices) {
+    try {
+      if (choice.when.empty() || choice.when.evaluate_bool(values)) applying.push_back(&choice);
+    } catch (const ExpressionError&) {
+      // A condition without a value does not hold: the next choice counts.
+    }
+  }
+  return applying;
+}
+
+const Configuration& KernelSpec::default_preset(const Problem& problem,
+                                                const Device& device) const {
+  if (default_choices.size() == 1) return *find_preset(default_choices.front().preset);
+  const auto holds = [](const Expression& expression, const Scope& values) {
+    try {
+      return expression.evaluate_bool(values);
+    } catch (const ExpressionError&) {
+      return false;
+    }
+  };
+  for (const DefaultChoice* choice : default_choices_for(problem, device)) {
+    const Configuration& preset = *find_preset(choice->preset);
+    Scope values = scope(problem, device);
+    bind(values, preset);
+    const bool valid =
+        std::all_of(constraints.begin(), constraints.end(),
+                    [&](const Expression& constraint) { return holds(constraint, values); });
+    if (valid && (device.kind != "cpu" || cpu.empty() || holds(cpu, values))) return preset;
+  }
+  return *find_preset(default_choices.back().preset);
+}
+
 Problem KernelSpec::default_problem() const {
   Problem problem;
   for (const Dimension& dimension : dimensions) problem.set(dimension.name, default_of(dimension, problem));
@@ -100,7 +136,8 @@ KernelSpec::Scope KernelSpec::scope(const Problem& problem, const Device& device
                                   limits.max_threads_per_block, limits.shared_bytes_per_block_optin,
                                   limits.shared_bytes_per_sm,   limits.registers_per_block,
                                   limits.registers_per_sm,      limits.max_threads_per_sm,
-                                  limits.warp_size,             limits.l2_bytes};
+                                  limits.warp_size,             limits.l2_bytes,
+                                  limits.max_blocks_per_sm,     device.memory_gib};
   static_assert(kFirstDevice + 2 + std::size(numbers) == kEps, "a value for each device name");
   for (std::size_t i = 0; i < std::size(numbers); ++i) scope[base + kFirstDevice + 2 + i] = Scalar::integer(numbers[i]);
   scope[base + kIteration] = Scalar::integer(0);

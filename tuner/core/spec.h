@@ -92,6 +92,12 @@ struct Work {
   Expression bytes;
 };
 
+// One choice of what the preset "default" is.
+struct DefaultChoice {
+  Expression when;     // over problem dimensions, T and the device; empty: always
+  std::string preset;  // a name in KernelSpec::presets
+};
+
 // A kernel.json, checked. All expressions share `names`: problem dimensions, then parameters, then "T", "native" and the
 // device.* names, then "eps", "scale" and "iteration"; a Scope is a value per name.
 class KernelSpec {
@@ -107,12 +113,20 @@ class KernelSpec {
   std::vector<Dimension> dimensions;
   std::vector<Parameter> parameters;
   std::vector<Expression> constraints;
-  std::vector<std::pair<std::string, Configuration>> presets;  // in order; "default" is required
+  // In order; "default" is required. Where the declaration chooses it by the problem, it is here
+  // what the last choice names: what is valid everywhere.
+  std::vector<std::pair<std::string, Configuration>> presets;
+  std::vector<DefaultChoice> default_choices;  // at least one; the last has no condition
   std::vector<Launch> launches;            // at least one, in order
   std::vector<Argument> arguments;
   Reference reference;
   std::map<DType, Tolerance> tolerance;
   Work work;
+  // Named expressions over problem dimensions, parameters, T and the device that a model of time
+  // learns from (integer mode, exact fractions allowed). One that cannot be evaluated for some
+  // configuration has no value there; that is no fault.
+  static constexpr std::size_t kMaxFeatures = 64;
+  std::vector<std::pair<std::string, Expression>> features;
   Expression arch;   // optional: text, "native" or "sm_90a"
   Expression cpu;    // optional: which configurations the cpu device runs
   Expression nondeterministic;  // optional
@@ -131,6 +145,18 @@ class KernelSpec {
   const Dimension* find_dimension(std::string_view dimension) const;
   const Parameter* find_parameter(std::string_view parameter) const;
   const Configuration* find_preset(std::string_view preset) const;
+  // What runs where nothing was tuned: of `default_choices` the first whose condition holds and
+  // whose configuration is valid for the problem on the device, else the last. A reference into
+  // `presets`.
+  const Configuration& default_preset(const Problem& problem, const Device& device) const;
+  // Whether the declaration chooses the default by the problem, instead of giving its values.
+  bool chooses_default() const {
+    return default_choices.size() > 1 || default_choices.front().preset != "default";
+  }
+  // The choices whose condition holds, in order; the last is among them. For callers that know more
+  // than constraints about what can run.
+  std::vector<const DefaultChoice*> default_choices_for(const Problem& problem,
+                                                        const Device& device) const;
 
   // From "--shape": "m=1,n=2,dtype=f16" or positional "1,2,3" (sizes in order; dtype and other categoricals only by name or
   // by a value that names one). Missing categoricals and, with `allow_defaults`, missing sizes take their default. Throws

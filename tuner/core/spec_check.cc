@@ -186,6 +186,27 @@ class EvaluationCheck {
   std::vector<std::string> messages_;
 };
 
+// Conditions of the default's choices give a truth value on the default problem, in every
+// combination of categories. One fault of each is told.
+void check_choices(const KernelSpec& spec, const Device& device,
+                   std::vector<std::string>& messages) {
+  for (std::size_t i = 0; i < spec.default_choices.size(); ++i) {
+    const Expression& when = spec.default_choices[i].when;
+    if (when.empty()) continue;
+    for (const Problem& problem : spec.category_problems()) {
+      try {
+        when.evaluate_bool(spec.scope(problem, device));
+      } catch (const ExpressionError& error) {
+        messages.push_back(
+            fmt::format("/presets/default/{}/when: found {}, expected true or false for the "
+                        "problem {}: column {}: {}",
+                        i, in_quotes(when.text()), problem.display(), error.column, error.what()));
+        break;
+      }
+    }
+  }
+}
+
 // One fault is told, not one for each data type.
 void check_baseline(const KernelSpec& spec, const Device& device, std::vector<std::string>& messages) {
   try {
@@ -203,6 +224,7 @@ std::vector<std::string> check_default_preset(const KernelSpec& spec) {
   const Device device = KernelSpec::generic_device();
   PresetCheck check(spec, device, messages);
   check_default_on_declared(spec, preset, check);
+  check_choices(spec, device, messages);
   check_baseline(spec, device, messages);
   return messages;
 }

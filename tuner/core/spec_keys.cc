@@ -10,7 +10,7 @@ const std::vector<SpecObject>& spec_objects() {
       {"kernel", "a kernel",
        {{"tunebook", true}, {"kernel", true}, {"summary"}, {"source", true}, {"entry", true}, {"instantiate", true}, {"define"},
         {"options"}, {"problem", true}, {"parameters", true}, {"constraints"}, {"presets", true}, {"launch", true},
-        {"arguments", true}, {"reference", true}, {"tolerance"}, {"work"}, {"arch"}, {"cpu"}, {"nondeterministic"}, {"restore"}, {"baseline"}}},
+        {"arguments", true}, {"reference", true}, {"tolerance"}, {"work"}, {"features"}, {"arch"}, {"cpu"}, {"nondeterministic"}, {"restore"}, {"baseline"}}},
       {"size", "a size", {{"default", true}, {"verify"}, {"help"}}},
       {"category", "a dimension with values", {{"values", true}, {"default", true}, {"help"}}},
       {"parameter", "a parameter", {{"values", true}, {"type"}, {"help"}}},
@@ -21,6 +21,7 @@ const std::vector<SpecObject>& spec_objects() {
       {"reference", "a reference",
        {{"source", true}, {"entry", true}, {"instantiate"}, {"block", true}, {"grid", true}, {"shared_bytes"}}},
       {"tolerance", "a tolerance", {{"rel", true}, {"abs", true}}},
+      {"choice", "a choice of the default", {{"when"}, {"preset", true}}},
       {"work", "work", {{"flops"}, {"bytes"}}},
       {"baseline", "a baseline", {{"operation", true}, {"buffers", true}, {"parameters"}, {"when"}}},
   };

@@ -9,7 +9,7 @@
 namespace tunebook::spec_names {
 
 // Slots relative to dimensions.size() + parameters.size(), in this order.
-inline constexpr std::array<std::string_view, 17> kFixed = {
+inline constexpr std::array<std::string_view, 19> kFixed = {
     "T",
     "native",
     "device.kind",
@@ -24,6 +24,8 @@ inline constexpr std::array<std::string_view, 17> kFixed = {
     "device.max_threads_per_sm",
     "device.warp_size",
     "device.l2_bytes",
+    "device.max_blocks_per_sm",
+    "device.memory_gib",
     "eps",
     "scale",
     "iteration",
@@ -31,9 +33,9 @@ inline constexpr std::array<std::string_view, 17> kFixed = {
 inline constexpr std::size_t kType = 0;
 inline constexpr std::size_t kNative = 1;
 inline constexpr std::size_t kFirstDevice = 2;
-inline constexpr std::size_t kEps = 14;
-inline constexpr std::size_t kScale = 15;
-inline constexpr std::size_t kIteration = 16;
+inline constexpr std::size_t kEps = 16;
+inline constexpr std::size_t kScale = 17;
+inline constexpr std::size_t kIteration = 18;
 
 // Words of the expression language, which cannot be names.
 inline constexpr std::array<std::string_view, 20> kReserved = {

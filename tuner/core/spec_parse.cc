@@ -60,6 +60,7 @@ class SpecParser {
       read_reference(root);
       read_tolerance(root);
       read_options_of_devices(root);
+      read_features(root);
       read_presets(root);
       if (root.find("baseline") != nullptr) {
         read_baseline(reader_, root.at("baseline"), spec_, [this](const SpecNode& node) { return expression(node, kSizes, Mode::real); },
@@ -537,9 +538,79 @@ class SpecParser {
     for (const auto& [name, json] : presets.json.items()) {
       const SpecNode node = presets.at(name);
       if (!is_identifier(name)) reader_.problem(node.path, fmt::format("found the preset name {}, expected an identifier (letters, digits and underscores)", in_quotes(name)));
-      if (reader_.object(node, "an object with a value for every parameter")) spec_.presets.emplace_back(name, read_preset(node));
+      if (name == "default" && json.is_array())
+        spec_.presets.emplace_back(name, Configuration());  // known when all presets are
+      else if (reader_.object(node, "an object with a value for every parameter"))
+        spec_.presets.emplace_back(name, read_preset(node));
     }
+    if (const ordered_json* given = presets.find("default"); given != nullptr && given->is_array())
+      read_choices(presets.at("default"));
+    else
+      spec_.default_choices = {{Expression(), "default"}};
     if (presets.find("default") == nullptr) reader_.problem(presets.path, "found no preset \"default\", expected it: it is what runs where nothing was tuned");
+  }
+
+  // "default": [{"when": "...", "preset": "fast"}, ..., {"preset": "general"}]
+  void read_choices(const SpecNode& list) {
+    if (list.json.empty()) return reader_.wrong_empty(list);
+    std::vector<std::string> known;
+    for (const auto& [name, preset] : spec_.presets)
+      if (name != "default") known.push_back(name);
+    for (std::size_t i = 0; i < list.json.size(); ++i) {
+      const SpecNode node = list.at(i);
+      if (!reader_.object(node, spec_object("choice"))) continue;
+      const bool last = i + 1 == list.json.size();
+      if (last && node.find("when") != nullptr) {
+        reader_.problem(node.path,
+                        "found a condition in the last choice, expected none: the last preset must "
+                        "run whatever the problem is");
+      } else if (!last && node.find("when") == nullptr) {
+        reader_.problem(
+            node.path,
+            "found no \"when\", expected a condition: choices after this one would never count");
+      }
+      DefaultChoice choice;
+      choice.when = optional_expression(node, "when", kSizes | kDevice);
+      if (node.find("preset") == nullptr) continue;
+      const auto preset = reader_.text(node.at("preset"), "the name of a preset");
+      if (!preset) continue;
+      choice.preset = *preset;
+      if (!contains(known, choice.preset)) {
+        reader_.wrong(node.at("preset"),
+                      fmt::format("one of the other presets {}", fmt::join(known, ", ")),
+                      did_you_mean(choice.preset, known));
+        continue;
+      }
+      spec_.default_choices.push_back(std::move(choice));
+    }
+    if (spec_.default_choices.empty()) return;  // told above
+    const Configuration last = *spec_.find_preset(spec_.default_choices.back().preset);
+    for (auto& [name, preset] : spec_.presets)
+      if (name == "default") preset = last;
+  }
+
+  void read_features(const SpecNode& root) {
+    if (root.find("features") == nullptr) return;
+    const SpecNode features = root.at("features");
+    if (!reader_.object(features, "an object with named expressions")) return;
+    if (features.json.size() > KernelSpec::kMaxFeatures) {
+      reader_.problem(features.path, fmt::format("found {} features, expected at most {}",
+                                                 features.json.size(), KernelSpec::kMaxFeatures));
+      return;
+    }
+    for (const auto& [name, json] : features.json.items()) {
+      const SpecNode node = features.at(name);
+      if (!is_identifier(name)) {
+        reader_.problem(node.path, fmt::format("found the feature name {}, expected an identifier "
+                                               "(letters, digits and underscores)",
+                                               in_quotes(name)));
+      } else if (spec_.names.find(name)) {
+        reader_.problem(node.path, fmt::format("found the feature name {}, which has its own "
+                                               "meaning in expressions; expected another name",
+                                               in_quotes(name)));
+      }
+      spec_.features.emplace_back(name, expression(node, kLaunchUses));
+    }
   }
 
   Configuration read_preset(const SpecNode& node) {

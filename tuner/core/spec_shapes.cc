@@ -63,7 +63,7 @@ class ShapeSweep {
 
   bool small_enough(const Problem& problem) const {
     KernelSpec::Scope scope = spec_.scope(problem, KernelSpec::generic_device());
-    spec_.bind(scope, *spec_.find_preset("default"));
+    spec_.bind(scope, spec_.default_preset(problem, KernelSpec::generic_device()));
     try {
       std::int64_t elements = 0;
       for (const Argument& argument : spec_.arguments) {

@@ -72,6 +72,17 @@ ordered_json write_argument(const Argument& argument) {
   return object;
 }
 
+ordered_json write_choices(const std::vector<DefaultChoice>& choices) {
+  ordered_json list = ordered_json::array();
+  for (const DefaultChoice& choice : choices) {
+    ordered_json object = ordered_json::object();
+    put(object, "when", choice.when);
+    object["preset"] = choice.preset;
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
 }  // namespace
 
 ordered_json KernelSpec::to_json() const {
@@ -91,6 +102,7 @@ ordered_json KernelSpec::to_json() const {
   for (const Expression& constraint : constraints) conditions.push_back(constraint.text());
   ordered_json& named = json["presets"] = ordered_json::object();
   for (const auto& [preset_name, preset] : presets) named[preset_name] = preset.to_json();
+  if (chooses_default()) named["default"] = write_choices(default_choices);
 
   ordered_json list_of_launches = ordered_json::array();
   for (const Launch& launch : launches) list_of_launches.push_back(write_launch(*this, launch));
@@ -110,6 +122,8 @@ ordered_json KernelSpec::to_json() const {
   ordered_json& amounts = json["work"] = ordered_json::object();
   put(amounts, "flops", work.flops);
   put(amounts, "bytes", work.bytes);
+  for (const auto& [feature, expression] : features)
+    put(json["features"], feature.c_str(), expression);
   put(json, "arch", arch);
   put(json, "cpu", cpu);
   put(json, "nondeterministic", nondeterministic);

@@ -256,4 +256,23 @@ KernelTemplate find_template(const std::string& kernel, const std::vector<fs::pa
                                places.empty() ? "nowhere (give --templates DIR)" : fmt::format("{}", fmt::join(places, ", "))));
 }
 
+std::vector<fs::path> shipped_books(const fs::path& folder) {
+  std::vector<fs::path> books;
+  std::error_code ignored;  // most templates have no such folder
+  for (fs::directory_iterator entry(folder / "shipped", ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    if (entry->path().extension() == ".db") books.push_back(entry->path());
+  }
+  std::sort(books.begin(), books.end());
+  return books;
+}
+
+std::vector<std::string> shipped_books(const std::vector<fs::path>& search_path) {
+  std::vector<std::string> books;
+  for (const TemplateEntry& entry : find_templates(search_path)) {
+    for (const fs::path& book : shipped_books(entry.folder)) books.push_back(book.string());
+  }
+  return books;
+}
+
 }  // namespace tunebook

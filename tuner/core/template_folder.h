@@ -45,4 +45,10 @@ std::vector<TemplateEntry> find_templates(const std::vector<std::filesystem::pat
 // Throws InputError for an unknown kernel, naming the nearest and where was looked.
 KernelTemplate find_template(const std::string& kernel, const std::vector<std::filesystem::path>& search_path);
 
+// Published books that come with a template: DIR/shipped/*.db, in the order of their names. They are data; their kernel hash tells
+// whether they fit the template as it is now.
+std::vector<std::filesystem::path> shipped_books(const std::filesystem::path& folder);
+// The same of all templates on the path, of each kernel's first found folder.
+std::vector<std::string> shipped_books(const std::vector<std::filesystem::path>& search_path);
+
 }  // namespace tunebook

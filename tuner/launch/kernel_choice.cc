@@ -114,8 +114,15 @@ KernelChoice choose(const KernelTemplate& kernel, const Problem& problem, const 
       if (answer->stale == Stale::yes) add_note(refused, "the template has changed since it was tuned: tune it again");
     }
   }
-  const Configuration& preset = *kernel.spec.find_preset("default");  // every declaration has it
-  const Verdict verdict = check_candidate(kernel.spec, problem, preset, device, {});
+  // Of the default's choices the first that can run here; the last one says why if none can.
+  const Configuration* chosen = nullptr;
+  Verdict verdict;
+  for (const DefaultChoice* one : kernel.spec.default_choices_for(problem, device)) {
+    chosen = kernel.spec.find_preset(one->preset);
+    verdict = check_candidate(kernel.spec, problem, *chosen, device, {});
+    if (verdict.usable()) break;
+  }
+  const Configuration& preset = *chosen;
   if (verdict.usable()) {
     choice.fallback = plan_of(kernel, problem, preset, device, native_arch);
     choice.fallback->about.stale = Stale::no;

@@ -48,13 +48,15 @@ LaunchOptions checked(LaunchOptions options) {
   return options;
 }
 
-std::optional<Lookup> open_book(const LaunchOptions& options) {
+// The book, and behind it the books that come with the templates. Without either there is nothing to ask.
+std::optional<Lookup> open_book(const LaunchOptions& options, const std::vector<std::filesystem::path>& search_path) {
   const std::string path = book_path(options);
-  if (path.empty()) return std::nullopt;
   LookupOptions lookup = options.lookup;
+  for (std::string& shipped : shipped_books(search_path)) lookup.shipped_books.push_back(std::move(shipped));
+  if (path.empty() && lookup.shipped_books.empty()) return std::nullopt;
   lookup.spec_json.clear();
   lookup.more_specs_json.clear();
-  lookup.no_book = false;
+  lookup.no_book = path.empty();
   return std::optional<Lookup>(std::in_place, path, std::move(lookup));
 }
 
@@ -97,7 +99,7 @@ LauncherCore::LauncherCore(LaunchOptions options, std::unique_ptr<LaunchDevice> 
       search_path_(template_search_path(options_.templates)),
       device_(std::move(device)),
       device_key_(to_device_key(device_->device())),
-      book_(open_book(options_)),
+      book_(open_book(options_, search_path_)),
       ranked_(std::move(ranked)),
       cubins_(std::move(compiler)) {
   if (!ranked_ && book_) ranked_ = [this](const Query& query, std::size_t count) { return book_->ranked(query, count); };

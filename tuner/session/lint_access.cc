@@ -98,7 +98,7 @@ bool is_affordable(const KernelSpec& spec, const Problem& problem, const Device&
     for (const Argument& argument : spec.arguments) {
       if (!argument.pointer) continue;
       KernelSpec::Scope bound = scope;
-      spec.bind(bound, *spec.find_preset("default"));
+      spec.bind(bound, spec.default_preset(problem, device));
       const std::int64_t count = argument.count.evaluate_integer(bound);
       if (count < 1) return false;
       elements += static_cast<double>(count);
@@ -202,7 +202,8 @@ std::vector<Sample> choose(const KernelSpec& spec, const Problem& problem, const
   };
   for (const auto& [name, preset] : spec.presets) {
     if (breadth == Breadth::default_alone && name != "default") continue;
-    if (is_valid(spec, preset, problem, device)) add("preset " + name, preset);
+    const Configuration& meant = name == "default" ? spec.default_preset(problem, device) : preset;
+    if (is_valid(spec, meant, problem, device)) add("preset " + name, meant);
   }
   if (breadth != Breadth::all || samples == 0) return chosen;
   const SearchSpace space = SearchSpace::build(template_space(spec, problem, device, {}));

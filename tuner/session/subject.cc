@@ -30,9 +30,12 @@ TuneSubject template_subject(const KernelTemplate& kernel, const Problem& proble
   subject.kernel_spec = kernel.spec.to_json();
   subject.problem = problem;
   for (const auto& [name, configuration] : kernel.spec.presets) {
+    const Configuration& meant =
+        name == "default" ? kernel.spec.default_preset(problem, device) : configuration;
     KernelSpec::Scope scope = kernel.spec.scope(problem, device);
-    kernel.spec.bind(scope, configuration);
-    if (kernel.spec.violated_constraint(scope) == nullptr) subject.presets.emplace_back(name, configuration);
+    kernel.spec.bind(scope, meant);
+    if (kernel.spec.violated_constraint(scope) == nullptr)
+      subject.presets.emplace_back(name, meant);
   }
   const WorkAmount work = evaluate_work(kernel.spec, problem, device);
   subject.flops = work.flops;

@@ -45,7 +45,7 @@ std::vector<ArgumentSetup> VerificationPlan::evaluate_arguments(const Entry& ent
   const DType problem_dtype = spec.problem_dtype(entry.problem);
   // What depends on parameters: for the reference, which has none, as for the preset `default`.
   KernelSpec::Scope scope = entry.scope;
-  spec.bind(scope, *spec.find_preset("default"));
+  spec.bind(scope, spec.default_preset(entry.problem, device_));
   std::vector<ArgumentSetup> arguments;
   for (const Argument& argument : spec.arguments) {
     ArgumentSetup setup;
