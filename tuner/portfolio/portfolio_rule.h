@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,7 +43,7 @@ struct PortfolioRule {
   static constexpr int kMaxDepth = 6;
 
   // Where the problem ends after at most `depth` questions.
-  const Node& leaf(const Problem& problem, int depth = kMaxDepth) const;
+  const Node& leaf(const Problem& problem, int depth = std::numeric_limits<int>::max()) const;
   // The same rule with at most `depth` questions in a row, and orders on leaves only.
   PortfolioRule cut(int depth) const;
   // Index into the portfolio; nothing if none of them is valid.
