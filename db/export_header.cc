@@ -404,7 +404,8 @@ std::vector<HeaderModel> usable_models(sqlite::Database& book, std::int64_t book
   std::vector<HeaderModel> models;
   for (const KnownDevice& device : devices) {
     for (const std::string& dtype : dtypes) {
-      for (const BookModel& model : *read_models(book, book_version, versions, device, dtype)) {
+      const std::shared_ptr<const DeviceModels> read = read_models(book, book_version, versions, device, dtype);
+      for (const BookModel& model : *read) {
         if (model.prepared != nullptr) {
           models.push_back({model.version, model.row, device.row, model.prepared});
         }
