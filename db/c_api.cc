@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "db/answer_json.h"
 #include "tunebook/lookup.h"
@@ -170,6 +171,20 @@ tunebook_status optional_number(const std::optional<Number>* number, Output* out
   return TUNEBOOK_OK;
 }
 
+// The numbers of C are older than the tiers `predicted` and `shipped`, so their order is another one.
+tunebook_tier c_tier(tunebook::Tier tier) noexcept {
+  switch (tier) {
+    case tunebook::Tier::exact: return TUNEBOOK_TIER_EXACT;
+    case tunebook::Tier::predicted: return TUNEBOOK_TIER_PREDICTED;
+    case tunebook::Tier::near: return TUNEBOOK_TIER_NEAR;
+    case tunebook::Tier::same_architecture: return TUNEBOOK_TIER_SAME_ARCHITECTURE;
+    case tunebook::Tier::far: return TUNEBOOK_TIER_FAR;
+    case tunebook::Tier::shipped: return TUNEBOOK_TIER_SHIPPED;
+    case tunebook::Tier::preset_default: return TUNEBOOK_TIER_DEFAULT;
+  }
+  return -1;
+}
+
 // A copy for the caller, freed by tunebook_text_free().
 char* copy_text(const std::string& text) {
   auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
@@ -255,6 +270,13 @@ tunebook_status tunebook_options_add_spec(tunebook_options* options, const char*
 
 tunebook_status tunebook_options_set_no_book(tunebook_options* options, int32_t no_book) {
   return changed(__func__, options, [&] { options->options.no_book = no_book != 0; });
+}
+
+tunebook_status tunebook_options_add_shipped_book(tunebook_options* options, const char* path) {
+  return changed(__func__, options, [&] {
+    require("tunebook_options_add_shipped_book", path);
+    options->options.shipped_books.emplace_back(path);
+  });
 }
 
 tunebook_status tunebook_options_set_kept_questions(tunebook_options* options, int64_t most) {
@@ -389,6 +411,31 @@ tunebook_status tunebook_best(const tunebook_lookup* lookup, const tunebook_quer
   });
 }
 
+tunebook_status tunebook_ranked(const tunebook_lookup* lookup, const tunebook_query* query, size_t count,
+                                tunebook_answer* const* answers, size_t* found) {
+  return guarded([&]() -> tunebook_status {
+    require("tunebook_ranked", found);
+    *found = 0;
+    for (std::size_t i = 0; answers != nullptr && i < count; ++i) {
+      require("tunebook_ranked", answers[i]);
+      answers[i]->answer.reset();
+    }
+    require("tunebook_ranked", lookup, query);
+    if (count > 0) {
+      require("tunebook_ranked", answers);
+    }
+    std::vector<std::shared_ptr<const Answer>> held_answers;
+    for (Answer& answer : lookup->lookup.ranked(query->query, count)) {
+      held_answers.push_back(std::make_shared<const Answer>(std::move(answer)));
+    }
+    for (std::size_t i = 0; i < held_answers.size(); ++i) {
+      answers[i]->answer = std::move(held_answers[i]);
+    }
+    *found = held_answers.size();
+    return *found > 0 ? TUNEBOOK_OK : TUNEBOOK_NO_ANSWER;
+  });
+}
+
 tunebook_status tunebook_explain(const tunebook_lookup* lookup, const tunebook_query* query, int64_t most, char** json) {
   return guarded([&]() -> tunebook_status {
     require("tunebook_explain", json);
@@ -420,10 +467,19 @@ void tunebook_text_free(char* text) { std::free(text); }
 
 tunebook_tier tunebook_answer_tier(const tunebook_answer* answer) {
   const Answer* const found = held(answer);
-  return found == nullptr ? -1 : static_cast<tunebook_tier>(found->tier);
+  return found == nullptr ? -1 : c_tier(found->tier);
 }
 
-const char* tunebook_tier_name(tunebook_tier tier) { return tunebook::tier_name(static_cast<tunebook::Tier>(tier)); }
+const char* tunebook_tier_name(tunebook_tier tier) {
+  using tunebook::Tier;
+  for (const Tier one : {Tier::exact, Tier::predicted, Tier::near, Tier::same_architecture, Tier::far,
+                         Tier::shipped, Tier::preset_default}) {
+    if (c_tier(one) == tier) {
+      return tunebook::tier_name(one);
+    }
+  }
+  return "unknown";
+}
 
 double tunebook_answer_distance(const tunebook_answer* answer) {
   const Answer* const found = held(answer);
@@ -530,6 +586,31 @@ tunebook_status tunebook_answer_registers_per_thread(const tunebook_answer* answ
 tunebook_status tunebook_answer_shared_bytes(const tunebook_answer* answer, int64_t* bytes) {
   const Answer* const found = held(answer);
   return optional_number(found == nullptr ? nullptr : &found->shared_bytes, bytes);
+}
+
+tunebook_status tunebook_answer_expected_loss(const tunebook_answer* answer, double* share) {
+  const Answer* const found = held(answer);
+  return optional_number(found == nullptr ? nullptr : &found->expected_loss, share);
+}
+
+tunebook_status tunebook_answer_loss_bound(const tunebook_answer* answer, double* share) {
+  const Answer* const found = held(answer);
+  return optional_number(found == nullptr ? nullptr : &found->loss_bound, share);
+}
+
+tunebook_status tunebook_answer_predicted_us(const tunebook_answer* answer, double* predicted_us) {
+  const Answer* const found = held(answer);
+  return optional_number(found == nullptr ? nullptr : &found->predicted_us, predicted_us);
+}
+
+const char* tunebook_answer_source(const tunebook_answer* answer) {
+  const Answer* const found = held(answer);
+  return found == nullptr ? nullptr : found->source.c_str();
+}
+
+tunebook_tier tunebook_answer_shipped_tier(const tunebook_answer* answer) {
+  const Answer* const found = held(answer);
+  return found == nullptr || !found->shipped_tier ? -1 : c_tier(*found->shipped_tier);
 }
 
 }  // extern "C"

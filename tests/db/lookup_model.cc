@@ -22,6 +22,10 @@ const char* const kModelSpec = R"json({
   "work": {"flops": "x * y", "bytes": "4 * x * y"}
 })json";
 
+const std::vector<const char*> kModelFeatures = {
+    "x", "y", "TILE", "1 if WIDE else 0", "x / TILE", "x % TILE", "mode == 'b'", "ceil_div(x, TILE) * TILE / x",
+    "x / (y - 4)", "x * y * 1000000000000"};
+
 namespace {
 
 struct Asked {
@@ -92,9 +96,112 @@ double ratio(std::int64_t p, std::int64_t q) {
   return std::log2(static_cast<double>(std::max(p, q)) / static_cast<double>(std::min(p, q)));
 }
 
+double distance(std::int64_t x, std::int64_t y, const Asked& asked) {
+  const double dx = std::min(ratio(x, asked.x), ratio(y, asked.y));
+  const double dy = std::max(ratio(x, asked.x), ratio(y, asked.y));
+  return std::sqrt(dx * dx + dy * dy);
+}
+
+bool matches(const std::string& method, const std::string& asked) {
+  return method == asked || method.rfind(asked + "/", 0) == 0;
+}
+
+float feature(const std::string& text, const Asked& asked, std::int64_t tile, bool wide) {
+  const auto quotient = [](double p, double q) { return static_cast<float>(p / q); };
+  const auto real = [](std::int64_t value) { return static_cast<double>(value); };
+  if (text == kModelFeatures[0]) return static_cast<float>(asked.x);
+  if (text == kModelFeatures[1]) return static_cast<float>(asked.y);
+  if (text == kModelFeatures[2]) return static_cast<float>(tile);
+  if (text == kModelFeatures[3]) return wide ? 1.0f : 0.0f;
+  if (text == kModelFeatures[4]) return quotient(real(asked.x), real(tile));
+  if (text == kModelFeatures[5]) return static_cast<float>(asked.x % tile);
+  if (text == kModelFeatures[6]) return asked.mode == "b" ? 1.0f : 0.0f;
+  if (text == kModelFeatures[7]) return quotient(real((asked.x + tile - 1) / tile * tile), real(asked.x));
+  if (text == kModelFeatures[8]) return asked.y == 4 ? -1.0f : quotient(real(asked.x), real(asked.y - 4));
+  // The last one overflows for large problems.
+  constexpr std::int64_t kScale = 1'000'000'000'000;
+  return real(asked.x) * real(asked.y) > 9.2e6 ? -1.0f : static_cast<float>(asked.x * asked.y * kScale);
+}
+
+std::int64_t walk(const TimeModel& time, std::size_t node, const Asked& asked, std::int64_t tile, bool wide) {
+  const TimeModel::Node& here = time.nodes[node];
+  if (here.feature < 0) return here.next;
+  const float value = feature(time.features[static_cast<std::size_t>(here.feature)], asked, tile, wide);
+  const auto next = static_cast<std::size_t>(here.next);
+  return value < here.threshold ? walk(time, next, asked, tile, wide) : walk(time, next + 1, asked, tile, wide);
+}
+
+const std::vector<std::int64_t> kTiles = {8, 16, 32, 64};
+
+// What the model that counts says; `loss` is null if there is no model.
+struct Predicted {
+  const TimeModel::LossBin* loss = nullptr;
+  std::optional<ModelAnswer> answer;
+};
+
+const ModelOfTime* model_that_counts(const ModelBook& book, const Query& query) {
+  const ModelOfTime* best = nullptr;
+  auto best_rank = std::tuple(true, std::ptrdiff_t{0}, std::ptrdiff_t{0});
+  for (const ModelOfTime& one : book.times) {
+    if (query.objective != "time" || !agrees(query.device, one.device) || !matches(one.time.method, query.method)) continue;
+    const auto version = std::find(book.hashes.begin(), book.hashes.end(), one.hash) - book.hashes.begin();
+    const bool other = query.kernel_hash.empty() || one.hash != query.kernel_hash;
+    const auto rank = std::tuple(other, -version, &book.times.front() - &one);
+    if (best == nullptr || rank < best_rank) {
+      best = &one;
+      best_rank = rank;
+    }
+  }
+  return best;
+}
+
+Predicted predict(const ModelOfTime& model, const Asked& asked, const DeviceKey& device) {
+  const TimeModel& time = model.time;
+  // The nearest tuned problem.
+  const TimeModel::Anchor* nearest = nullptr;
+  auto least = std::tuple(true, 0.0, std::int64_t{0});
+  for (const TimeModel::Anchor& anchor : time.anchors) {
+    const auto x = std::get<std::int64_t>(anchor.problem[0]), y = std::get<std::int64_t>(anchor.problem[1]);
+    const auto now = std::tuple(std::get<std::string>(anchor.problem[2]) != asked.mode, distance(x, y, asked), x * y);
+    if (nearest == nullptr || now < least) {
+      nearest = &anchor;
+      least = now;
+    }
+  }
+  const auto [other_mode, far, volume] = least;
+  Predicted predicted;
+  for (const TimeModel::LossBin& bin : time.loss) {
+    if (predicted.loss == nullptr && !other_mode && far <= bin.distance_upto) predicted.loss = &bin;
+  }
+  if (predicted.loss == nullptr) predicted.loss = &time.loss.back();
+
+  std::int64_t best = 0;
+  for (const TimeModel::Candidate& candidate : time.candidates) {
+    ModelWinner winner;
+    winner.tile = kTiles[candidate.values[0]];
+    winner.wide = candidate.values[1] == 1;
+    winner.registers = candidate.registers;
+    winner.shared_bytes = candidate.shared_bytes;
+    if (!may_run(winner, asked, device)) continue;
+    std::int64_t score = time.base;
+    for (const std::uint32_t root : time.roots) score += walk(time, root, asked, winner.tile, winner.wide);
+    if (predicted.answer && score >= best) continue;
+    best = score;
+    predicted.answer = ModelAnswer{Tier::predicted, far, "", winner.tile, winner.wide, Stale::unknown, {}, {}, {}, time.learned_utc};
+  }
+  if (predicted.answer) {
+    const double loss = std::min(std::max(static_cast<double>(best) / 1048576, 0.0), 0.999);
+    const double work = static_cast<double>(asked.x * asked.y) / static_cast<double>(volume);
+    predicted.answer->predicted_us = nearest->best_us * work / (1 - loss);
+    predicted.answer->expected_loss = predicted.loss->predicted_mean;
+    predicted.answer->loss_bound = predicted.loss->predicted_bound;
+  }
+  return predicted;
+}
+
 struct Candidate {
   const ModelWinner* winner;
-  int tier;            // as in Tier
+  Tier tier;
   bool other_hash;
   bool other_device;   // matters in far
   double distance;
@@ -116,7 +223,7 @@ std::optional<ModelAnswer> model_best(const ModelBook& book, const Query& query,
     const bool replaced = std::any_of(book.winners.begin(), book.winners.end(), [&](const ModelWinner& other) {
       return other.session == winner.session && other.objective == winner.objective && other.order > winner.order;
     });
-    const bool method = winner.method == query.method || winner.method.rfind(query.method + "/", 0) == 0;
+    const bool method = matches(winner.method, query.method);
     if (replaced || winner.finished.empty() || winner.objective != query.objective || !method || winner.mode != asked.mode) continue;
     const bool same = agrees(query.device, winner.device);
     const bool related = asked_device.kind == winner.device.kind && asked_device.compute_capability != 0 &&
@@ -126,11 +233,12 @@ std::optional<ModelAnswer> model_best(const ModelBook& book, const Query& query,
     candidate.winner = &winner;
     candidate.other_hash = !query.kernel_hash.empty() && winner.hash != query.kernel_hash;
     candidate.other_device = !same;
-    const double dx = std::min(ratio(winner.x, asked.x), ratio(winner.y, asked.y));
-    const double dy = std::max(ratio(winner.x, asked.x), ratio(winner.y, asked.y));
-    candidate.distance = std::sqrt(dx * dx + dy * dy);
+    candidate.distance = distance(winner.x, winner.y, asked);
     const bool this_problem = winner.x == asked.x && winner.y == asked.y;
-    candidate.tier = candidate.distance > near_cap ? 3 : !same ? 2 : this_problem ? 0 : 1;
+    candidate.tier = candidate.distance > near_cap ? Tier::far
+                     : !same                        ? Tier::same_architecture
+                     : this_problem                 ? Tier::exact
+                                                    : Tier::near;
     candidate.device = same ? running_device(query.device, &winner.device) : asked_device;
     candidates.push_back(candidate);
   }
@@ -140,7 +248,7 @@ std::optional<ModelAnswer> model_best(const ModelBook& book, const Query& query,
   std::sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
     const ModelWinner& x = *a.winner;
     const ModelWinner& y = *b.winner;
-    const bool far_a = a.tier == 3 && a.other_device, far_b = b.tier == 3 && b.other_device;
+    const bool far_a = a.tier == Tier::far && a.other_device, far_b = b.tier == Tier::far && b.other_device;
     const std::int64_t size_a = x.x * x.y, size_b = y.x * y.y;
     const std::string text_a = text(x), text_b = text(y);
     return std::tie(a.tier, a.other_hash, far_a, a.distance, size_a, text_a, y.finished, x.session) <
@@ -149,19 +257,42 @@ std::optional<ModelAnswer> model_best(const ModelBook& book, const Query& query,
   const auto staleness = [&](const std::string& hash) {
     return query.kernel_hash.empty() ? Stale::unknown : hash == query.kernel_hash ? Stale::no : Stale::yes;
   };
-  for (const Candidate& candidate : candidates) {
-    const ModelWinner& winner = *candidate.winner;
-    if (may_run(winner, asked, candidate.device)) {
-      return ModelAnswer{static_cast<Tier>(candidate.tier), candidate.distance, winner.session, winner.tile, winner.wide,
-                         staleness(winner.hash)};
+  const ModelOfTime* const model = model_that_counts(book, query);
+  Predicted predicted;
+  if (model != nullptr) {
+    predicted = predict(*model, asked, running_device(query.device, &model->device));
+    if (predicted.answer) predicted.answer->stale = staleness(model->hash);
+  }
+  // The first that may run among the candidates of some tiers.
+  const auto first_of = [&](const auto& belongs) -> std::optional<ModelAnswer> {
+    for (const Candidate& candidate : candidates) {
+      const ModelWinner& winner = *candidate.winner;
+      if (!belongs(candidate) || !may_run(winner, asked, candidate.device)) continue;
+      ModelAnswer answer{candidate.tier, candidate.distance, winner.session, winner.tile, winner.wide, staleness(winner.hash), {}, {}, {}, ""};
+      if (predicted.loss != nullptr && (candidate.tier == Tier::near || candidate.tier == Tier::far)) {
+        answer.expected_loss = predicted.loss->nearest_mean;
+      }
+      return answer;
     }
+    return std::nullopt;
+  };
+  const auto of_tier = [](Tier tier) { return [tier](const Candidate& one) { return one.tier == tier; }; };
+  if (auto answer = first_of(of_tier(Tier::exact))) return answer;
+  if (predicted.loss != nullptr && predicted.loss->nearest_mean < predicted.loss->predicted_mean) {
+    if (auto answer = first_of(of_tier(Tier::near))) return answer;
+    const auto far_here = [](const Candidate& one) { return one.tier == Tier::far && !one.other_device; };
+    if (auto answer = first_of(far_here)) return answer;
+  }
+  if (predicted.answer) return predicted.answer;
+  for (const Tier tier : {Tier::near, Tier::same_architecture, Tier::far}) {
+    if (auto answer = first_of(of_tier(tier))) return answer;
   }
   if (book.hashes.empty()) return std::nullopt;
   ModelWinner preset;
   preset.tile = 8;
   if (!may_run(preset, asked, asked_device)) return std::nullopt;
   const bool has_asked = std::find(book.hashes.begin(), book.hashes.end(), query.kernel_hash) != book.hashes.end();
-  return ModelAnswer{Tier::preset_default, 0, "", 8, false, staleness(has_asked ? query.kernel_hash : book.hashes.back())};
+  return ModelAnswer{Tier::preset_default, 0, "", 8, false, staleness(has_asked ? query.kernel_hash : book.hashes.back()), {}, {}, {}, ""};
 }
 
 }  // namespace tunebook::testing

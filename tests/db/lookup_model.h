@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "db/time_model.h"
 #include "tunebook/lookup.h"
 
 namespace tunebook::testing {
@@ -28,10 +29,19 @@ struct ModelWinner {
   std::int64_t order = 0;         // later ones of the same session replace earlier ones of the same objective
 };
 
+// A model of time in a book, of a kernel version, device and method; the values of its features are computed here again.
+struct ModelOfTime {
+  std::string hash;
+  DeviceKey device;                    // with limits
+  TimeModel time;                      // features: texts of kModelFeatures
+};
+extern const std::vector<const char*> kModelFeatures;
+
 struct ModelBook {
   std::vector<std::string> hashes;     // the oldest first
   std::vector<DeviceKey> devices;      // the oldest first
   std::vector<ModelWinner> winners;
+  std::vector<ModelOfTime> times;      // in the order of learning
 };
 
 struct ModelAnswer {
@@ -41,6 +51,8 @@ struct ModelAnswer {
   std::int64_t tile = 0;
   bool wide = false;
   Stale stale = Stale::unknown;
+  std::optional<double> expected_loss, loss_bound, predicted_us;
+  std::string learned;                 // of predicted
 };
 std::optional<ModelAnswer> model_best(const ModelBook& book, const Query& query, double near_cap);
 

@@ -1,6 +1,7 @@
 #include "random_book.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "book_fixture.h"
 #include "db/sqlite.h"
 #include "db/store.h"
+#include "some_model.h"
 
 namespace tunebook::testing {
 namespace {
@@ -126,6 +128,80 @@ void set_times(Dice& dice, const std::filesystem::path& path, ModelBook& book) {
   }
 }
 
+namespace {
+
+// Nodes of one tree behind those that are there; returns its root.
+std::uint32_t add_tree(Dice& dice, TimeModel& model) {
+  const std::size_t root = model.nodes.size();
+  const std::vector<float> thresholds = {-0.5f, 0.5f, 1.0f, 1.5f, 4.0f, 8.0f, 16.0f, 20.0f, 48.0f, 64.0f, 100.0f, 1000.0f, 1e15f};
+  model.nodes.emplace_back();
+  for (std::size_t at = root; at < model.nodes.size(); ++at) {
+    if (model.nodes.size() - root < 25 && dice.chance(60)) {
+      const auto feature = static_cast<std::int32_t>(dice.below(static_cast<std::int64_t>(model.features.size())));
+      model.nodes[at] = {feature, dice.one_of(thresholds), static_cast<std::int32_t>(model.nodes.size())};
+      model.nodes.resize(model.nodes.size() + 2);
+    } else {
+      // Few different leaves, so that equal scores are frequent.
+      model.nodes[at].next = static_cast<std::int32_t>(dice.below(7) * 40'000 - 60'000);
+    }
+  }
+  return static_cast<std::uint32_t>(root);
+}
+
+TimeModel random_model(Dice& dice, std::int64_t number) {
+  TimeModel model;
+  model.method = dice.one_of<std::string>({"cold/1", "cold/2", "cold/2", "warm/2", "cold/2@1500MHz"});
+  for (const char* const feature : kModelFeatures) {
+    if (dice.chance(60)) model.features.emplace_back(feature);
+  }
+  if (model.features.empty()) model.features.emplace_back(kModelFeatures.front());
+  const std::int64_t trees = dice.below(6);
+  for (std::int64_t i = 0; i < trees; ++i) model.roots.push_back(add_tree(dice, model));
+  model.base = dice.below(3) * 100'000;
+  for (std::uint16_t tile = 0; tile < 4; ++tile) {
+    for (std::uint16_t wide = 0; wide < 2; ++wide) {
+      if (!model.candidates.empty() && dice.chance(40)) continue;
+      model.candidates.push_back({{tile, wide}, dice.chance(40) ? -1 : static_cast<std::int32_t>(16 + dice.below(250)),
+                                  dice.chance(40) ? -1 : dice.one_of<std::int64_t>({0, 16384, 163840, 200000}), 1});
+    }
+  }
+  std::reverse(model.candidates.begin(), model.candidates.end());
+  const std::int64_t anchors = 1 + dice.below(6);
+  for (std::int64_t i = 0; i < anchors; ++i) {
+    TimeModel::Anchor anchor;
+    anchor.problem = {dice.one_of(kSizes), dice.one_of(kSizes), std::string(dice.chance(70) ? "a" : "b")};
+    anchor.best_us = static_cast<double>(1 + dice.below(1000)) / 8;
+    const auto same = [&](const TimeModel::Anchor& one) { return one.problem == anchor.problem; };
+    if (std::none_of(model.anchors.begin(), model.anchors.end(), same)) model.anchors.push_back(anchor);
+  }
+  const auto share = [&] { return static_cast<double>(dice.below(20)) / 40; };
+  double upto = 0.5;
+  for (std::int64_t bins = dice.below(3); bins > 0; --bins, upto *= 3) model.loss.push_back({upto, share(), share(), share(), 5});
+  model.loss.push_back({std::numeric_limits<double>::infinity(), share(), share(), share(), 5});
+  model.trials = number;
+  model.learned_utc = fmt::format("2026-11-30T00:00:{:02}.000000Z", number);
+  return model;
+}
+
+}  // namespace
+
+void add_random_models(Dice& dice, const std::filesystem::path& path, ModelBook& book) {
+  if (book.hashes.empty()) return;
+  const std::int64_t models = dice.below(8);
+  for (std::int64_t i = 0; i < models; ++i) {
+    ModelOfTime added{dice.one_of(book.hashes), dice.one_of(book.devices), random_model(dice, i)};
+    // One for the same version, device and method is replaced.
+    std::erase_if(book.times, [&](const ModelOfTime& one) {
+      return one.hash == added.hash && one.device == added.device && one.time.method == added.time.method;
+    });
+    const std::string kernel = query_text(path, fmt::format("SELECT id FROM kernel WHERE hash = '{}'", added.hash));
+    const std::string device = query_text(path, fmt::format("SELECT id FROM device WHERE name = '{}' AND memory_gib = {}",
+                                                            added.device.name, added.device.memory_gib));
+    put_model(path.string(), added.time, std::stoll(kernel), std::stoll(device));
+    book.times.push_back(std::move(added));
+  }
+}
+
 Query random_query(Dice& dice, const ModelBook& book) {
   Query query;
   query.kernel = "model";
@@ -166,15 +242,18 @@ std::string describe(const Query& query) {
 }
 
 std::string describe(const std::optional<ModelAnswer>& answer) {
-  return answer ? fmt::format("{} at {} session {} TILE={} WIDE={} stale {}", tier_name(answer->tier), answer->distance, answer->session,
-                              answer->tile, answer->wide, stale_name(answer->stale))
+  return answer ? fmt::format("{} at {} session {} TILE={} WIDE={} stale {}, expected loss {} bound {}, predicted {} us {}", tier_name(answer->tier),
+                              answer->distance, answer->session, answer->tile, answer->wide, stale_name(answer->stale),
+                              answer->expected_loss.value_or(-1), answer->loss_bound.value_or(-1), answer->predicted_us.value_or(-1),
+                              answer->learned)
                 : "nothing";
 }
 
 std::optional<ModelAnswer> as_model(const std::shared_ptr<const Answer>& answer) {
   if (answer == nullptr) return std::nullopt;
   return ModelAnswer{answer->tier, answer->distance, answer->session, std::get<std::int64_t>(answer->configuration.at(0).second),
-                     std::get<bool>(answer->configuration.at(1).second), answer->stale};
+                     std::get<bool>(answer->configuration.at(1).second), answer->stale, answer->expected_loss, answer->loss_bound,
+                     answer->predicted_us, answer->tier == Tier::predicted ? answer->tuned_at_utc : ""};
 }
 
 }  // namespace tunebook::testing

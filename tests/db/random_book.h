@@ -33,6 +33,8 @@ class Dice {
 ModelBook random_book(Dice& dice, const std::filesystem::path& path);
 // Finishing times with ties, written behind the store's back.
 void set_times(Dice& dice, const std::filesystem::path& path, ModelBook& book);
+// Models of time for some of the book's versions and devices, put into the book behind the store's back.
+void add_random_models(Dice& dice, const std::filesystem::path& path, ModelBook& book);
 Query random_query(Dice& dice, const ModelBook& book);
 
 std::string describe(const Query& query);

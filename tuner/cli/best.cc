@@ -82,6 +82,37 @@ std::optional<KernelTemplate> template_if_present(const Options& options) {
   return std::nullopt;
 }
 
+// "expected loss 3 %, 80 % of such answers lose at most 9 %"; "": not known.
+std::string loss_text(const Answer& answer) {
+  if (!answer.expected_loss) return "";
+  std::string text = fmt::format("expected loss {:.0f} %", 100 * *answer.expected_loss);
+  if (answer.loss_bound) text += fmt::format(", 80 % of such answers lose at most {:.0f} %", 100 * *answer.loss_bound);
+  return text;
+}
+
+// How the answer matched, in one line without its head.
+std::string match_text(const Options& options, const Answer& answer) {
+  const Tier tier = answer.shipped_tier.value_or(answer.tier);
+  std::string text = answer.tier == Tier::shipped ? fmt::format("shipped ({}), {}", answer.source, tier_name(tier)) : tier_name(tier);
+  if (tier == Tier::preset_default) {
+    return fmt::format("{} (the template's preset; never tuned for this problem and device: tunebook tune {} --shape {})", text,
+                       options.kernel, options.shape);
+  }
+  const std::string loss = loss_text(answer);
+  const std::string problem = from_lookup(answer.problem).display();
+  if (tier == Tier::predicted) {
+    return fmt::format("{} ({}; nearest tuned problem {}, distance {:.2f}), about {}, on {}, model of {}, stale: {}", text, loss, problem,
+                       answer.distance, format_time_us(*answer.predicted_us), answer.device.name, answer.tuned_at_utc,
+                       stale_name(answer.stale));
+  }
+  if (answer.distance != 0) {
+    text += fmt::format(" (distance {:.2f} from {}{}{})", answer.distance, problem, loss.empty() ? "" : "; ", loss);
+  }
+  return fmt::format("{}, {}, tuned on {} ({}), session {}, stale: {}", text,
+                     answer.median_us ? format_time_us(*answer.median_us) : "no time", answer.device.name, answer.tuned_at_utc,
+                     answer.session, stale_name(answer.stale));
+}
+
 int run_best(const Options& options) {
   const std::optional<KernelTemplate> kernel = template_if_present(options);
   Query query;
@@ -95,7 +126,10 @@ int run_best(const Options& options) {
   if (!(options.near_cap >= 0)) throw InputError("--near-cap: expected a distance, 0 or more, or inf");
   LookupOptions lookup_options;
   lookup_options.near_cap = options.near_cap;
-  if (kernel) lookup_options.spec_json = kernel->spec.to_json().dump();
+  if (kernel) {
+    lookup_options.spec_json = kernel->spec.to_json().dump();
+    for (const std::filesystem::path& shipped : shipped_books(kernel->folder)) lookup_options.shipped_books.push_back(shipped.string());
+  }
   const std::filesystem::path book = default_book_path(options.book);
   if (!std::filesystem::exists(book)) {
     if (!kernel) find_template(options.kernel, template_search_path(options.templates));  // names the nearest kernel, exit code 2
@@ -134,6 +168,13 @@ int run_best(const Options& options) {
     match["problem"] = answer->problem.empty() ? nlohmann::ordered_json(nullptr) : from_lookup(answer->problem).to_json();
     match["device"] = answer->tier == Tier::preset_default ? nlohmann::ordered_json(nullptr) : to_json(answer->device);
     match["stale"] = stale_name(answer->stale);
+    const auto or_null = [](const std::optional<double>& number) {
+      return number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json(nullptr);
+    };
+    match["expected_loss"] = or_null(answer->expected_loss);
+    match["loss_bound"] = or_null(answer->loss_bound);
+    match["predicted_us"] = or_null(answer->predicted_us);
+    match["source"] = answer->source;
     nlohmann::ordered_json json;
     json["kernel"] = options.kernel;
     json["problem"] = from_lookup(query.problem).to_json();
@@ -146,16 +187,7 @@ int run_best(const Options& options) {
   }
   fmt::print("{}\n", from_lookup(answer->configuration).display());
   if (options.explain) fmt::print("\n{}", explain_text(explanation));
-  if (answer->tier == Tier::preset_default) {
-    fmt::print(stderr, "match: default (the template's preset; never tuned for this problem and device: tunebook tune {} --shape {})\n",
-               options.kernel, options.shape);
-  } else {
-    const std::string distance = answer->distance == 0 ? "" : fmt::format(" (distance {:.2f} from {})", answer->distance,
-                                                                          from_lookup(answer->problem).display());
-    fmt::print(stderr, "match: {}{}, {}, tuned on {} ({}), session {}, stale: {}\n", tier_name(answer->tier), distance,
-               median_us ? format_time_us(*median_us) : "no time", answer->device.name, answer->tuned_at_utc, answer->session,
-               stale_name(answer->stale));
-  }
+  fmt::print(stderr, "match: {}\n", match_text(options, *answer));
   return kDone;
 }
 

@@ -28,7 +28,8 @@ std::string display(const LookupValues& values) {
 std::string verdict(const Consideration& one) {
   switch (one.obstacle) {
     case Obstacle::none: return "the answer";
-    case Obstacle::not_needed: return "fits too";
+    // Of predicted ones the losses tell how much they are behind.
+    case Obstacle::not_needed: return one.candidate.tier == Tier::predicted ? harmless(one.reason) : "fits too";
     default: return harmless(one.reason.empty() ? obstacle_name(one.obstacle) : one.reason);
   }
 }
@@ -44,7 +45,10 @@ std::string explain_text(const Explanation& explanation) {
     table.rows.push_back({one.in_a_tier ? tier_name(candidate.tier) : "none", display(candidate.configuration), display(candidate.problem),
                           candidate.device.name.empty() ? "-" : harmless(candidate.device.name),
                           one.in_a_tier ? fmt::format("{:.2f}", candidate.distance) : "-",
-                          candidate.median_us ? format_time_us(*candidate.median_us) : "-", verdict(one)});
+                          candidate.median_us      ? format_time_us(*candidate.median_us)
+                          : candidate.predicted_us ? "~" + format_time_us(*candidate.predicted_us)
+                                                   : "-",
+                          verdict(one)});
   }
   std::string text = terminal_text(table);
   if (explanation.left_out > 0) {

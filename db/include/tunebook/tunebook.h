@@ -86,6 +86,8 @@ TUNEBOOK_API tunebook_status tunebook_options_set_record_misses_per_second(tuneb
 TUNEBOOK_API tunebook_status tunebook_options_add_spec(tunebook_options* options, const char* json);
 /* Not 0: answer from the added declarations alone; the path is not opened. */
 TUNEBOOK_API tunebook_status tunebook_options_set_no_book(tunebook_options* options, int32_t no_book);
+/* Adds a published book that is asked before the preset `default`. One that is missing or cannot be read is no error. */
+TUNEBOOK_API tunebook_status tunebook_options_add_shipped_book(tunebook_options* options, const char* path);
 /* Answered questions that are kept per thread. Default 4096. */
 TUNEBOOK_API tunebook_status tunebook_options_set_kept_questions(tunebook_options* options, int64_t most);
 
@@ -143,6 +145,12 @@ TUNEBOOK_API void tunebook_answer_clear(tunebook_answer* answer);
 /* The best configuration known. TUNEBOOK_NO_ANSWER: neither a winner nor a preset fits; the answer is empty then, as after an error. */
 TUNEBOOK_API tunebook_status tunebook_best(const tunebook_lookup* lookup, const tunebook_query* query, tunebook_answer* answer);
 
+/* The first `count` different configurations, the most promising first: the answer of tunebook_best(), then what the model of time
+ * puts next, then those of other problems, then presets. Fills answers[0] to answers[*found - 1] and clears the others; `answers` has
+ * `count` answers of the caller. TUNEBOOK_NO_ANSWER: *found is 0. Slower than tunebook_best(). */
+TUNEBOOK_API tunebook_status tunebook_ranked(const tunebook_lookup* lookup, const tunebook_query* query, size_t count,
+                                             tunebook_answer* const* answers, size_t* found);
+
 /* What was considered for this question and why each candidate but the answer was passed over, as one JSON object:
  * {"answer": {..}|null, "considered": [{"tier", "obstacle", "reason", "candidate": {..}}], "left_out": N}, at most `most` candidates.
  * For people: slower than tunebook_best(). *json goes back to tunebook_text_free(). */
@@ -159,7 +167,9 @@ enum {
   TUNEBOOK_TIER_NEAR = 1,
   TUNEBOOK_TIER_SAME_ARCHITECTURE = 2,
   TUNEBOOK_TIER_FAR = 3,
-  TUNEBOOK_TIER_DEFAULT = 4
+  TUNEBOOK_TIER_DEFAULT = 4,
+  TUNEBOOK_TIER_PREDICTED = 5, /* what the book's model of time puts first; asked after exact */
+  TUNEBOOK_TIER_SHIPPED = 6    /* from an added shipped book; asked before default */
 };
 TUNEBOOK_API tunebook_tier tunebook_answer_tier(const tunebook_answer* answer);
 TUNEBOOK_API const char* tunebook_tier_name(tunebook_tier tier); /* "exact", ...; "unknown". Never freed. */
@@ -209,6 +219,16 @@ TUNEBOOK_API tunebook_status tunebook_answer_interval_us(const tunebook_answer* 
 /* What was recorded of one thread and one block; TUNEBOOK_NO_ANSWER: not known. */
 TUNEBOOK_API tunebook_status tunebook_answer_registers_per_thread(const tunebook_answer* answer, int64_t* registers);
 TUNEBOOK_API tunebook_status tunebook_answer_shared_bytes(const tunebook_answer* answer, int64_t* bytes);
+
+/* What the answer is expected to lose against the best configuration of the asked problem, as a share of the speed (0.05: the best
+ * takes 0.95 of its time), and the share that 80 % of such answers lose at most. TUNEBOOK_NO_ANSWER: not known. */
+TUNEBOOK_API tunebook_status tunebook_answer_expected_loss(const tunebook_answer* answer, double* share);
+TUNEBOOK_API tunebook_status tunebook_answer_loss_bound(const tunebook_answer* answer, double* share);
+/* Time of one launch on the asked problem, in us, as the model expects it. TUNEBOOK_NO_ANSWER: of another tier than predicted. */
+TUNEBOOK_API tunebook_status tunebook_answer_predicted_us(const tunebook_answer* answer, double* predicted_us);
+/* Of shipped: the file name of the book that answered, and how its answer matched. Else "" and -1. */
+TUNEBOOK_API const char* tunebook_answer_source(const tunebook_answer* answer);
+TUNEBOOK_API tunebook_tier tunebook_answer_shipped_tier(const tunebook_answer* answer);
 
 #ifdef __cplusplus
 }
