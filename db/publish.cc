@@ -22,6 +22,7 @@
 #include "db/schema.h"
 #include "db/sqlite.h"
 #include "db/store.h"
+#include "db/store_models.h"
 
 namespace tunebook {
 namespace {
@@ -123,20 +124,32 @@ INSERT INTO main.configuration SELECT * FROM book.configuration WHERE id IN (
   UNION SELECT configuration_id FROM main.requirement) ORDER BY id;
 )sql";
 
+// The models of the attached book, as far as they are whole and their kernel and device are there.
+constexpr const char* kModels =
+    "SELECT kernel_id, device_id, dtype, method, format, body, trials, problems, learned_from, learned_utc, content_hash "
+    "FROM book.model WHERE kernel_id IN (SELECT id FROM main.kernel) AND device_id IN (SELECT id FROM main.device) "
+    "ORDER BY kernel_id, device_id, dtype, method";
+
 // The new book with room between its rows, in `target`.
-Publication copy_book(const std::filesystem::path& book, sqlite::Database& target) {
+Publication copy_book(const std::filesystem::path& book, const PublishOptions& options, sqlite::Database& target) {
   // The file is thrown away if anything goes wrong: it needs no journal on disk, and what refers to what is known from the source.
   target.execute("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA cache_size = -64000");
   migrate(target, book_schema());
   sqlite::Statement(target, "ATTACH ? AS book").execute(source_uri(book));
   sqlite::in_transaction(target, sqlite::Transaction::Kind::read, [&] {
     target.execute(kCopy);
+    if (options.models) {
+      for (const ModelRecord& model : read_models(target, kModels)) write_model(target, model);
+      for (const ModelRecord& model : options.outdated) delete_model(target, model);
+      for (const ModelRecord& model : options.learned) write_model(target, model);
+    }
     sqlite::Statement(target, "INSERT INTO main.publication VALUES (?)").execute(now_utc());
   });
   target.execute("DETACH book");
   Publication publication;
   publication.kernels = target.query_integer("SELECT count(*) FROM kernel");
   publication.devices = target.query_integer("SELECT count(*) FROM device");
+  publication.models = target.query_integer("SELECT count(*) FROM model");
   publication.winners = target.query_integer("SELECT count(*) FROM winner");
   return publication;
 }
@@ -155,7 +168,7 @@ void sync(const std::filesystem::path& path, std::optional<mode_t> mode) {
 
 }  // namespace
 
-Publication publish_book(const std::filesystem::path& given, const std::filesystem::path& given_output) {
+Publication publish_book(const std::filesystem::path& given, const std::filesystem::path& given_output, const PublishOptions& options) {
   if (BookReader(given).version() < kSchemaVersion) {
     Store migrated(given);  // brings it up to date; says so if it cannot be written
   }
@@ -166,7 +179,7 @@ Publication publish_book(const std::filesystem::path& given, const std::filesyst
   Publication publication;
   {
     sqlite::Database target(loose.path(), sqlite::Database::Mode::read_write);
-    publication = copy_book(book, target);
+    publication = copy_book(book, options, target);
     sqlite::Statement(target, "VACUUM INTO ?").execute(sealed.path().string());
   }
   // Nobody writes it, everybody may read it.

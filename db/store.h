@@ -35,7 +35,7 @@ struct TrialContext {
 
 struct TrialRecord {
   std::int64_t order = 0;      // order of proposal within its session; presets and the standing winner come first
-  std::string origin;          // "preset:naive", "standing_winner", "strategy"
+  std::string origin;          // "preset:naive", "standing_winner", "predicted", "from_book", "strategy"
   Configuration configuration;
   Outcome outcome = Outcome::ok;
   std::string message;
@@ -111,6 +111,20 @@ struct ProfileRecord {
   std::string recorded_utc;    // set when read
 };
 
+// A model of time as the book keeps it (db/time_model.h has the body's format).
+struct ModelRecord {
+  std::int64_t kernel = 0, device = 0;  // rows of their tables
+  std::string dtype;           // "" where the kernel has no such dimension
+  std::string method;          // "cold/2"
+  std::int64_t format = 0;     // TimeModel::kFormat
+  std::string body;
+  std::int64_t trials = 0;     // learned from
+  std::int64_t problems = 0;   // that these were of
+  std::string learned_from;    // identifies the trials and the way of learning: equal text, equal model
+  std::string learned_utc;     // ISO 8601
+  friend bool operator==(const ModelRecord&, const ModelRecord&) = default;
+};
+
 // The working book, read-write: WAL mode, created with its folder if missing. Every public call is one transaction, repeated
 // as a whole while the book is busy (up to a minute). Throws InputError if the path cannot be written or holds something that
 // is no Tunebook book or a newer one, EnvironmentError if the disk is full or the book stays locked.
@@ -180,6 +194,13 @@ class Store {
   // The same of a book that is only read; none if there is no book at `path` or it is older than ceilings. Throws InputError if what
   // is there is no book.
   static std::vector<Ceiling> ceilings_in_file(const std::filesystem::path& path, const Device& device);
+
+  // Models of time: those learned take the place of the ones of the same kernel, device, data type and method, and the outdated ones go
+  // (their bodies do not count), all in one transaction. Throws InputError if the book has no such kernel or device.
+  void replace_models(const std::vector<ModelRecord>& learned, const std::vector<ModelRecord>& outdated = {});
+  std::vector<ModelRecord> models() const;  // by kernel, device, data type and method
+  // The same of a book that is only read; none of an older version than models. Throws InputError if there is no book at `path`.
+  static std::vector<ModelRecord> models_in_file(const std::filesystem::path& path);
 
   // PRAGMA integrity_check, foreign keys, counts; for `doctor`. Empty problems: sound.
   struct Health {

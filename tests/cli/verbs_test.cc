@@ -13,7 +13,7 @@ namespace tunebook::test {
 namespace {
 
 using Words = std::vector<std::string>;
-const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "publish", "export", "replay", "report", "compare", "doctor"};
+const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "portfolio", "publish", "export", "replay", "report", "compare", "doctor"};
 
 class Verbs : public CliTest {
  protected:
@@ -237,7 +237,8 @@ TEST_F(Verbs, BestBeforeAndAfterTuning) {
   EXPECT_FALSE(std::filesystem::exists(book()));
 
   const auto tuned = run_json(vector_add("tune", {"--budget", "3", "--presets", "--finalist-processes", "2", "--json"}));
-  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "from_book_trials", "ceiling", "baseline",
+  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "from_book_trials",
+                                    "predicted_trials", "ceiling", "baseline",
                                     "measured", "from_book", "cut", "previous", "clock", "ladder"}));
   EXPECT_EQ(keys_of(tuned["winner"]), (Words{"configuration", "median_us", "ci_us", "gflops", "gbps", "tie_set", "verified_problems", "skipped_problems",
                     "verified_ragged", "objective", "session", "process_medians_us"}));

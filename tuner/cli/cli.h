@@ -35,6 +35,8 @@ void add_run(CLI::App& app, Invocation& invocation);
 void add_emit(CLI::App& app, Invocation& invocation);
 void add_best(CLI::App& app, Invocation& invocation);
 void add_sweep(CLI::App& app, Invocation& invocation);
+void add_learn(CLI::App& app, Invocation& invocation);
+void add_portfolio(CLI::App& app, Invocation& invocation);
 void add_publish(CLI::App& app, Invocation& invocation);
 void add_merge(CLI::App& app, Invocation& invocation);
 void add_export(CLI::App& app, Invocation& invocation);

@@ -32,6 +32,14 @@ find_path(TUNEBOOK_XXHASH_INCLUDE xxhash.h REQUIRED)
 add_library(tunebook_dep_xxhash INTERFACE)  # used header-only (XXH_INLINE_ALL)
 target_include_directories(tunebook_dep_xxhash SYSTEM INTERFACE "${TUNEBOOK_XXHASH_INCLUDE}")
 
+# XGBoost trains the models of time. There is no static library of it: it stays shared in a static build too, which then carries it along
+# (tuner/cli/CMakeLists.txt).
+find_path(TUNEBOOK_XGBOOST_INCLUDE xgboost/c_api.h REQUIRED)
+find_library(TUNEBOOK_XGBOOST_LIBRARY xgboost REQUIRED)
+add_library(tunebook_dep_xgboost INTERFACE)
+target_include_directories(tunebook_dep_xgboost SYSTEM INTERFACE "${TUNEBOOK_XGBOOST_INCLUDE}")
+target_link_libraries(tunebook_dep_xgboost INTERFACE "${TUNEBOOK_XGBOOST_LIBRARY}")
+
 set(TUNEBOOK_HAVE_CUDA OFF)
 if(NOT TUNEBOOK_CUDA STREQUAL "OFF")
   find_package(CUDAToolkit 12.8 QUIET)
