@@ -16,7 +16,7 @@ namespace tunebook::learn {
 namespace {
 
 // Blocks of BX * BY threads; the device of the tests allows 1024.
-constexpr const char* kKernel = R"({
+constexpr const char* kKernel = R"json({
   "tunebook": 1, "kernel": "made_up", "summary": "made up",
   "source": "kernel.cu", "entry": "made_up", "instantiate": ["T", "BX", "BY", "WIDE"],
   "problem": {"n": {"default": 4096, "verify": [1, 1000]}, "dtype": {"values": ["f32", "f16"], "default": "f32"}},
@@ -38,7 +38,7 @@ constexpr const char* kKernel = R"({
   "work": {
   "flops" : "n", "bytes" : "2 * n * sizeof(T)"
 }
-})";
+})json";
 
 KernelSpec made_up() {
   return KernelSpec::parse(nlohmann::ordered_json::parse(kKernel), "kernel.json");

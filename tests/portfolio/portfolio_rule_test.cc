@@ -125,6 +125,7 @@ TEST(PortfolioRule, LeavingOutTellsWhatIsLearnedByHeart) {
     for (std::size_t c = 0; c < 3; ++c) made.matrix.set(p, c, c == best ? 0 : 0.5, true);
   }
   PortfolioInput input;
+  input.tuned = 40;
   input.problems = made.problems;
   input.configurations.resize(3);
   input.matrix = made.matrix;
@@ -133,6 +134,7 @@ TEST(PortfolioRule, LeavingOutTellsWhatIsLearnedByHeart) {
   EXPECT_LT(choice.left_out.geometric_mean, 0.80);
 
   const Case real = some_case(80, 8);
+  input.tuned = 80;
   input.problems = real.problems;
   input.matrix = real.matrix;
   const PortfolioChoice good = choose_portfolio(input, spec(), 3);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@ namespace {
 
 // Advice needs no losses; fewer folds than two cannot be had.
 constexpr std::size_t kAdviceFolds = 2;
+
+// Folds are learned side by side; more than eight do not exist. The model does not depend on it.
+std::size_t threads() { return std::clamp(std::thread::hardware_concurrency(), 1u, 8u); }
 
 bool is_of(const ModelRecord& model, const TrainingGroup& group) {
   return model.kernel == group.kernel && model.device == group.device_row &&
@@ -40,7 +44,7 @@ std::optional<TimeModel> kept_model(const std::filesystem::path& book, const Tra
 
 void keep_model(const std::filesystem::path& book, const TrainingGroup& group,
                 const std::string& from, const TimeModel& model) {
-  Store(book).record_models(
+  Store(book).replace_models(
       {{group.kernel, group.device_row, group.dtype, group.method, TimeModel::kFormat,
         model.encode(), model.trials, static_cast<std::int64_t>(model.anchors.size()), from,
         model.learned_utc}});
@@ -62,6 +66,7 @@ std::optional<LearnedTimes> learned_model(const ModelQuestion& question, LearnPu
     return LearnedTimes{found->spec, std::move(*kept)};
   learn::LearnSettings settings;
   settings.learned_utc = now_utc();
+  settings.validation.threads = threads();
   if (purpose == LearnPurpose::advice) settings.validation.folds = kAdviceFolds;
   std::optional<TimeModel> model = learn::learn_model(*found, settings).model;
   if (!model) return std::nullopt;

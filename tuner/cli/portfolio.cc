@@ -134,7 +134,7 @@ std::optional<TimeModel> model_of(const TrainingGroup& group, const std::filesys
 
 // A problem of the book that the configuration runs: its categories are compiled in.
 const Problem& problem_for(const PortfolioInput& input, std::size_t column) {
-  for (std::size_t row = 0; row < input.problems.size(); ++row) {
+  for (std::size_t row = 0; row < input.tuned; ++row) {
     if (input.matrix.is_valid(row, column)) return input.problems[row];
   }
   return input.problems.front();
@@ -209,7 +209,7 @@ nlohmann::ordered_json to_json(const TrainingGroup& group, const PortfolioInput&
                                         : nlohmann::ordered_json(group.dtype)},
           {"device", group.device.to_json()},
           {"method", group.method},
-          {"problems", input.problems.size()},
+          {"problems", input.tuned},
           {"candidates", input.configurations.size()},
           {"measured_share", input.measured_share},
           {"model", model},
@@ -230,7 +230,7 @@ std::vector<std::string> about(const TrainingGroup& group, const PortfolioInput&
           group.device.name),
       fmt::format("`tunebook portfolio {}` from {} tuned problems. Expected on other shapes: "
                   "{:.2f} of the tuned speed,",
-                  group.name, input.problems.size(), choice.left_out.geometric_mean),
+                  group.name, input.tuned, choice.left_out.geometric_mean),
       fmt::format("worst seen {:.2f} (each problem left out once).", choice.left_out.worst)};
 }
 
@@ -246,8 +246,8 @@ void print_text(const TrainingGroup& group, const PortfolioInput& input,
   fmt::print(
       "{}{} on {}, {} tuned problems, {} configurations, {:.0f} % of the valid pairs measured, the "
       "others {}\n\n{}\n",
-      group.name, group.dtype.empty() ? "" : " " + group.dtype, group.device.name,
-      input.problems.size(), input.configurations.size(), 100 * input.measured_share,
+      group.name, group.dtype.empty() ? "" : " " + group.dtype, group.device.name, input.tuned,
+      input.configurations.size(), 100 * input.measured_share,
       model ? "by the model of time" : "as slow as the slowest that was measured",
       terminal_text(table));
   const auto line = [](const char* what, const PortfolioSpeed& speed) {
@@ -273,12 +273,13 @@ int run_portfolio(const Options& options) {
     return kNo;
   }
   const std::optional<TimeModel> model = model_of(group, book);
-  PortfolioInput input = portfolio_input(group, model ? &*model : nullptr);
-  if (input.problems.empty() || input.configurations.empty()) {
+  std::vector<WeightedProblem> asked;
+  if (!options.weights.empty()) asked = read_weights(options.weights, group.spec, group.dtype);
+  const PortfolioInput input = portfolio_input(group, model ? &*model : nullptr, asked);
+  if (input.tuned == 0 || input.configurations.empty()) {
     fmt::print(stderr, "no match: no trial of {} was both verified and timed\n", options.kernel);
     return kNo;
   }
-  if (!options.weights.empty()) read_weights(options.weights, group.spec, group.dtype, input);
   const PortfolioChoice choice = choose_portfolio(input, group.spec, options.size);
 
   nlohmann::ordered_json json = to_json(group, input, choice, model.has_value());

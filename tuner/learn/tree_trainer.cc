@@ -70,6 +70,9 @@ void configure(Booster& booster, double base) {
   booster.set("min_child_weight", fmt::format("{}", TreeSettings::kMinChildWeight));
 }
 
+// Losses are shares, and leaves their parts: anything like this is no loss, and would not fit a node.
+constexpr double kLargestLeaf = 1000;
+
 std::int64_t in_units(double loss) { return std::llround(loss / TimeModel::kLossUnit); }
 
 // One tree of XGBoost's, its nodes renumbered so that the children of each stand side by side behind it.
@@ -90,9 +93,8 @@ void append_tree(const nlohmann::json& tree, std::size_t columns, Trees& result)
     TimeModel::Node node;
     if (!std::isfinite(conditions[number])) throw broken("a number that is not finite");
     if (left[number] < 0) {
-      const std::int64_t units = in_units(conditions[number]);
-      if (std::abs(units) > std::numeric_limits<std::int32_t>::max()) throw broken("a leaf beyond all losses");
-      node.next = static_cast<std::int32_t>(units);
+      if (std::abs(conditions[number]) > kLargestLeaf) throw broken("a leaf beyond all losses");
+      node.next = static_cast<std::int32_t>(in_units(conditions[number]));
     } else {
       const auto low = static_cast<std::size_t>(left[number]), high = static_cast<std::size_t>(right[number]);
       if (low >= count || right[number] < 0 || high >= count || numbers.size() + 2 > count) throw broken("a child out of range");

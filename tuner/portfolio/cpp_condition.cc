@@ -178,7 +178,8 @@ class Writer {
     if (term.kind == Term::Kind::error || term.is_text()) return "error()";
     if (!is_whole(term.scalar)) refuse("a fraction");
     if (term.scalar.a == std::numeric_limits<std::int64_t>::min()) return "number(INT64_MIN)";
-    return term.scalar.a < 0 ? fmt::format("({})", term.scalar.a) : fmt::format("{}", term.scalar.a);
+    return term.scalar.a < 0 ? fmt::format("({})", term.scalar.a)
+                             : fmt::format("{}", term.scalar.a);
   }
 
   static std::string text(const Term& term) {

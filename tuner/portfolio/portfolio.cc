@@ -8,8 +8,6 @@
 namespace tunebook {
 namespace {
 
-// So many first choices are tried: greedy selection is seldom led astray by all of them.
-constexpr std::size_t kStarts = 6;
 // An improvement below this is rounding.
 constexpr double kLeastGain = 1e-9;
 // Exchanges nearly always end after three or four rounds; this bounds the time.
@@ -17,7 +15,8 @@ constexpr int kMaxRounds = 20;
 
 class Selection {
  public:
-  Selection(const PortfolioMatrix& matrix, std::size_t size) : matrix_(matrix), size_(size) {
+  Selection(const PortfolioMatrix& matrix, std::size_t size, std::size_t starts)
+      : matrix_(matrix), size_(size), starts_(starts) {
     for (std::size_t p = 0; p < matrix.problems; ++p) {
       if (matrix.weights[p] > 0) counting_.push_back(p);
     }
@@ -87,7 +86,7 @@ class Selection {
   std::vector<std::size_t> first_choices() const {
     std::vector<std::pair<double, std::size_t>> alone;
     for (std::size_t c = 0; c < matrix_.configurations; ++c) alone.emplace_back(total({c}), c);
-    const std::size_t count = std::min(kStarts, alone.size());
+    const std::size_t count = std::min(starts_, alone.size());
     const auto end = alone.begin() + static_cast<std::ptrdiff_t>(count);
     std::partial_sort(alone.begin(), end, alone.end());
     std::vector<std::size_t> first;
@@ -148,7 +147,7 @@ class Selection {
   }
 
   const PortfolioMatrix& matrix_;
-  std::size_t size_;
+  std::size_t size_, starts_;
   std::vector<std::size_t> counting_;  // problems with a weight
 };
 
@@ -187,8 +186,9 @@ double cost_of(const PortfolioMatrix& matrix, const std::vector<std::size_t>& ch
   return weight > 0 ? sum / weight : 0;
 }
 
-std::vector<std::size_t> choose_configurations(const PortfolioMatrix& matrix, std::size_t size) {
-  return Selection(matrix, size).run();
+std::vector<std::size_t> choose_configurations(const PortfolioMatrix& matrix, std::size_t size,
+                                               std::size_t starts) {
+  return Selection(matrix, size, starts).run();
 }
 
 }  // namespace tunebook

@@ -41,6 +41,8 @@ double cost_of(const PortfolioMatrix& matrix, const std::vector<std::size_t>& ch
 // At most `size` configurations that together cost least, in the order in which they were found to
 // help: greedy selection from several first choices, then exchanges of one configuration while that
 // helps. Fewer if more would not help. The same for each call; of equals the lower index.
-std::vector<std::size_t> choose_configurations(const PortfolioMatrix& matrix, std::size_t size);
+// `starts`: so many first choices are tried.
+std::vector<std::size_t> choose_configurations(const PortfolioMatrix& matrix, std::size_t size,
+                                               std::size_t starts = 6);
 
 }  // namespace tunebook

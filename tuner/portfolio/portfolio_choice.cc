@@ -40,24 +40,28 @@ PortfolioChoice choose_portfolio(const PortfolioInput& input, const KernelSpec& 
     throw InputError("portfolio: no configuration is valid on a problem that counts");
 
   const std::vector<RuleCondition> conditions = rule_conditions(spec, input.problems);
-  const auto left_out = left_out_costs(matrix, size, input.problems, conditions, kDepths);
+  const auto left_out =
+      left_out_costs(matrix, input.tuned, size, input.problems, conditions, kDepths);
   std::size_t best = 0;
   for (std::size_t i = 1; i < kDepths.size(); ++i) {
     const double gain = mean(left_out[best], matrix.weights) - mean(left_out[i], matrix.weights);
     if (gain > kDeeperGain) best = i;
   }
-  choice.rule = fit_rule(matrix, choice.chosen, input.problems, conditions, kDepths[best]);
+  choice.rule =
+      fit_rule(matrix, choice.chosen, input.problems, conditions, kDepths[best]).cut(kDepths[best]);
 
   std::vector<double> least, fitted;
   choice.share.assign(choice.chosen.size(), 0.0);
-  for (std::size_t p = 0; p < matrix.problems; ++p) {
+  double weight = 0;
+  for (std::size_t p = 0; p < input.tuned; ++p) weight += matrix.weights[p];
+  for (std::size_t p = 0; p < input.tuned; ++p) {
     double cost = PortfolioMatrix::kMaxCost;
     for (const std::size_t c : choice.chosen) cost = std::min(cost, matrix.at(p, c));
     least.push_back(cost);
     fitted.push_back(rule_cost(choice.rule, matrix, choice.chosen, input.problems[p], p));
     const auto valid = [&](std::size_t i) { return matrix.is_valid(p, choice.chosen[i]); };
     if (const auto picked = choice.rule.pick(input.problems[p], valid)) {
-      choice.share[*picked] += matrix.weights[p] / matrix.total_weight();
+      choice.share[*picked] += matrix.weights[p] / weight;
     }
   }
   choice.best_of = speed(least, matrix.weights);

@@ -3,21 +3,22 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <numeric>
+#include <utility>
 
-#include <fmt/format.h>
-
-#include "core/error.h"
-#include "core/json_text.h"
 #include "db/lookup_check.h"
-#include "db/lookup_nearest.h"
+#include "portfolio/portfolio_shapes.h"
 
 namespace tunebook {
 namespace {
 
 // As models have it: a configuration that loses more is not told from one that loses this.
 constexpr double kMaxLoss = 0.999;
+
+// Some hundred shapes show what divides by what, and where sizes change the choice.
+constexpr std::size_t kImagined = 200;
+constexpr std::size_t kMaxAsked = 400;
+// Of the weight of the book's own problems.
+constexpr double kImaginedShare = 1, kImaginedShareWithoutModel = 0.1;
 
 struct Seen {
   bool verified = false;
@@ -33,13 +34,19 @@ bool is_timed(const TrainingTrial& trial) {
 
 class InputBuilder {
  public:
-  InputBuilder(const TrainingGroup& group, const TimeModel* model) : group_(group), model_(model) {}
+  InputBuilder(const TrainingGroup& group, const TimeModel* model,
+               const std::vector<WeightedProblem>& asked)
+      : group_(group), model_(model), asked_(asked) {}
 
   PortfolioInput run() {
     find_best_times();
     look_at_configurations();
     choose_columns();
+    result_.tuned = result_.problems.size();
+    if (result_.tuned == 0) return std::move(result_);
+    const std::vector<double> weights = weigh_and_imagine();
     result_.matrix = PortfolioMatrix(result_.problems.size(), columns_.size());
+    result_.matrix.weights = weights;
     for (const std::uint32_t column : columns_) {
       result_.configurations.push_back(group_.configurations[column]);
     }
@@ -103,6 +110,33 @@ class InputBuilder {
     std::sort(columns_.begin(), columns_.end());
   }
 
+  // Weights of the book's rows, then of those that it appends to them.
+  std::vector<double> weigh_and_imagine() {
+    const std::vector<Problem> book = result_.problems;
+    std::vector<double> weights(result_.tuned, asked_.empty() ? 1.0 : 0.0);
+    for (const WeightedProblem& one : asked_) {
+      weights[nearest_problem(group_.spec, book, one.problem)] += one.weight;
+    }
+    std::vector<WeightedProblem> others;
+    if (model_ != nullptr && !asked_.empty()) {
+      others.assign(asked_.begin(), asked_.begin() + static_cast<std::ptrdiff_t>(
+                                                         std::min(asked_.size(), kMaxAsked)));
+    } else {
+      for (Problem& problem : imagined_problems(group_.spec, book, kImagined)) {
+        others.push_back({std::move(problem), 1});
+      }
+    }
+    const double share = model_ != nullptr ? kImaginedShare : kImaginedShareWithoutModel;
+    double of_book = 0, of_others = 0;
+    for (const double weight : weights) of_book += weight;
+    for (const WeightedProblem& one : others) of_others += one.weight;
+    for (WeightedProblem& one : others) {
+      result_.problems.push_back(std::move(one.problem));
+      weights.push_back(share * of_book * one.weight / of_others);
+    }
+    return weights;
+  }
+
   void prepare_features() {
     if (model_ == nullptr) return;
     for (const std::string& text : model_->features) {
@@ -135,7 +169,7 @@ class InputBuilder {
           if (!usable(problem, column)) continue;
           result_.matrix.set(row, column, guess(scope, row, column, values), false);
         }
-        ++valid;
+        valid += row < result_.tuned ? 1 : 0;
         measured += result_.matrix.measured[place];
       }
     }
@@ -155,20 +189,32 @@ class InputBuilder {
 
   double guess(KernelSpec::Scope& scope, std::size_t row, std::size_t column,
                std::vector<float>& values) const {
-    if (model_ == nullptr) return slowest_[row];
+    if (model_ == nullptr && row < result_.tuned) return slowest_[row];
+    if (model_ == nullptr) {
+      const Seen& seen = seen_[columns_[column]];
+      return seen.sum / static_cast<double>(seen.timed);
+    }
     group_.spec.bind(scope, result_.configurations[column]);
     for (std::size_t i = 0; i < features_.size(); ++i) {
       values[i] = feature_value(features_[i], scope);
     }
     const double predicted =
         static_cast<double>(model_->predict(values.data())) * TimeModel::kLossUnit;
-    return -std::log(1 - std::clamp(predicted, 0.0, kMaxLoss));
+    return -std::log(1 - std::clamp(predicted, least_predicted(), kMaxLoss));
+  }
+
+  // The least of many predictions is too low by chance. So none counts as better than what the
+  // model's own first choices were found to lose.
+  double least_predicted() const {
+    return model_->loss.empty() ? 0
+                                : std::clamp(model_->loss.front().predicted_mean, 0.0, kMaxLoss);
   }
 
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
   const TrainingGroup& group_;
   const TimeModel* model_;
+  const std::vector<WeightedProblem>& asked_;
   PortfolioInput result_;
   std::vector<std::size_t> row_of_;     // by the group's problem
   std::vector<Seen> seen_;              // by the group's configuration
@@ -177,134 +223,11 @@ class InputBuilder {
   std::vector<Expression> features_;
 };
 
-// The problem of an entry, complete and in declared order.
-Problem read_problem(const nlohmann::ordered_json& json, const KernelSpec& spec,
-                     const std::string& where) {
-  if (!json.is_object())
-    throw InputError(fmt::format("{}: expected \"problem\": {{\"m\": 1, ...}}", where));
-  Problem given;
-  std::vector<std::string> known;
-  for (const Dimension& dimension : spec.dimensions) known.push_back(dimension.name);
-  for (const auto& [name, value] : json.items()) {
-    if (spec.find_dimension(name) == nullptr) {
-      const std::string near = nearest_word(name, known);
-      throw InputError(fmt::format("{}: kernel {} has no dimension '{}'{}", where, spec.name, name,
-                                   near.empty() ? "" : fmt::format("; did you mean {}?", near)));
-    }
-    if (value.is_number_integer())
-      given.set(name, value.get<std::int64_t>());
-    else if (value.is_string())
-      given.set(name, value.get<std::string>());
-    else
-      throw InputError(
-          fmt::format("{}: the dimension {} is neither an integer nor a text", where, name));
-  }
-  Problem problem;
-  for (const Dimension& dimension : spec.dimensions) {
-    if (const Value* value = given.find(dimension.name))
-      problem.set(dimension.name, *value);
-    else if (dimension.categorical)
-      problem.set(dimension.name, spec.default_of(dimension, given));
-    else
-      throw InputError(fmt::format("{}: the problem lacks the size {}", where, dimension.name));
-  }
-  try {
-    spec.check_problem(problem);
-  } catch (const InputError& error) {
-    throw InputError(fmt::format("{}: {}", where, error.what()));
-  }
-  return problem;
-}
-
-std::vector<std::int64_t> sizes_of(const KernelSpec& spec, const Problem& problem) {
-  std::vector<std::int64_t> sizes;
-  for (const Dimension& dimension : spec.dimensions) {
-    if (!dimension.categorical) sizes.push_back(std::get<std::int64_t>(problem.at(dimension.name)));
-  }
-  return sizes;
-}
-
-std::size_t nearest_row(const KernelSpec& spec, const PortfolioInput& input, const Problem& asked) {
-  std::size_t best = 0;
-  auto least = std::pair(true, std::numeric_limits<double>::infinity());
-  const std::vector<std::int64_t> sizes = sizes_of(spec, asked);
-  for (std::size_t row = 0; row < input.problems.size(); ++row) {
-    const Problem& problem = input.problems[row];
-    const bool other = std::any_of(
-        spec.dimensions.begin(), spec.dimensions.end(), [&](const Dimension& dimension) {
-          return dimension.categorical && !(problem.at(dimension.name) == asked.at(dimension.name));
-        });
-    const auto distance = std::pair(other, problem_distance(sizes, sizes_of(spec, problem)));
-    if (distance < least) {
-      least = distance;
-      best = row;
-    }
-  }
-  return best;
-}
-
-// The entries of the file with the places for messages: of an array its elements, else of each
-// line.
-std::vector<std::pair<std::string, nlohmann::ordered_json>> entries_of(
-    const std::filesystem::path& file) {
-  const std::string text = read_text_file(file);
-  std::vector<std::pair<std::string, nlohmann::ordered_json>> entries;
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '[') {
-    const nlohmann::ordered_json list = parse_json_text(text, file.string());
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      entries.emplace_back(fmt::format("{}: /{}", file.string(), i), list[i]);
-    }
-    return entries;
-  }
-  std::size_t start = 0;
-  for (std::size_t line = 1; start < text.size(); ++line) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    const std::string one = text.substr(start, end - start);
-    start = end + 1;
-    if (one.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const std::string where = fmt::format("{}:{}", file.string(), line);
-    entries.emplace_back(where, parse_json_text(one, where));
-  }
-  return entries;
-}
-
 }  // namespace
 
-PortfolioInput portfolio_input(const TrainingGroup& group, const TimeModel* model) {
-  return InputBuilder(group, model).run();
-}
-
-std::size_t read_weights(const std::filesystem::path& file, const KernelSpec& spec,
-                         const std::string& dtype, PortfolioInput& input) {
-  std::vector<double> weights(input.problems.size(), 0.0);
-  std::size_t counted = 0;
-  for (const auto& [where, entry] : entries_of(file)) {
-    if (!entry.is_object() || !entry.contains("problem")) {
-      throw InputError(fmt::format(
-          "{}: expected an object such as {{\"problem\": {{\"m\": 1}}, \"weight\": 2}}", where));
-    }
-    if (entry.contains("kernel") && entry["kernel"] != spec.name) continue;
-    double weight = 1;
-    if (entry.contains("weight")) {
-      const auto& given = entry["weight"];
-      weight = given.is_number() ? given.get<double>() : -1;
-      if (!(weight > 0) || !std::isfinite(weight)) {
-        throw InputError(
-            fmt::format("{}: found the weight {}, expected a number above 0", where, given.dump()));
-      }
-    }
-    const Problem problem = read_problem(entry["problem"], spec, where);
-    if (!dtype.empty() && to_text(problem.at("dtype")) != dtype) continue;
-    if (!input.problems.empty()) weights[nearest_row(spec, input, problem)] += weight;
-    ++counted;
-  }
-  if (counted == 0) {
-    throw InputError(fmt::format("{}: no entry is of kernel {}{}", file.string(), spec.name,
-                                 dtype.empty() ? "" : " with dtype " + dtype));
-  }
-  input.matrix.weights = std::move(weights);
-  return counted;
+PortfolioInput portfolio_input(const TrainingGroup& group, const TimeModel* model,
+                               const std::vector<WeightedProblem>& asked) {
+  return InputBuilder(group, model, asked).run();
 }
 
 }  // namespace tunebook

@@ -14,6 +14,8 @@ namespace {
 constexpr double kLeastGain = 0.001;
 // A leaf of fewer problems would learn one of them by heart.
 constexpr std::size_t kLeastProblems = 2;
+// So many thresholds of one size or product are tried: more would only tell neighbours apart.
+constexpr std::size_t kMaxThresholds = 24;
 // Products beyond this are not told apart exactly by doubles.
 constexpr double kMaxThreshold = 9007199254740992.0;  // 2^53
 
@@ -37,12 +39,16 @@ std::int64_t middle(double low, double high) {
 
 void add_thresholds(std::vector<RuleCondition>& conditions, const std::vector<Problem>& problems,
                     const std::vector<std::string>& dimensions) {
-  std::set<double> values;
-  for (const Problem& problem : problems) values.insert(product(problem, dimensions));
-  for (auto low = values.begin(); low != values.end(); ++low) {
-    const auto high = std::next(low);
-    if (high == values.end() || *high > kMaxThreshold) break;
-    conditions.push_back({RuleCondition::Kind::at_least, dimensions, middle(*low, *high), ""});
+  std::set<double> distinct;
+  for (const Problem& problem : problems) distinct.insert(product(problem, dimensions));
+  const std::vector<double> values(distinct.begin(), distinct.end());
+  if (values.size() < 2) return;
+  const std::size_t gaps = values.size() - 1, count = std::min(gaps, kMaxThresholds);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = (2 * i + 1) * gaps / (2 * count);  // evenly spread over the gaps
+    if (values[at + 1] > kMaxThreshold) break;
+    conditions.push_back(
+        {RuleCondition::Kind::at_least, dimensions, middle(values[at], values[at + 1]), ""});
   }
 }
 
@@ -141,10 +147,8 @@ class Tree {
         best = i;
       }
     }
-    if (!best) {
-      rule_.nodes[place].order = order(problems, general_);
-      return place;
-    }
+    rule_.nodes[place].order = order(problems, general_);
+    if (!best) return place;
     const auto [yes, no] = parts(problems, *best);
     rule_.nodes[place].condition = conditions_[*best];
     const std::size_t first = split(yes, depth - 1);
@@ -188,12 +192,32 @@ nlohmann::ordered_json RuleCondition::to_json() const {
   return {{"product", dimensions}, {"at_least", number}};
 }
 
-const PortfolioRule::Node& PortfolioRule::leaf(const Problem& problem) const {
+const PortfolioRule::Node& PortfolioRule::leaf(const Problem& problem, int depth) const {
   std::size_t at = 0;
-  while (nodes[at].condition) {
+  for (; nodes[at].condition && depth > 0; --depth) {
     at = nodes[at].condition->holds(problem) ? nodes[at].yes : nodes[at].no;
   }
   return nodes[at];
+}
+
+PortfolioRule PortfolioRule::cut(int depth) const {
+  PortfolioRule result;
+  const auto copy = [&](const auto& self, std::size_t from, int left) -> std::size_t {
+    const std::size_t place = result.nodes.size();
+    result.nodes.push_back(nodes[from]);
+    if (!nodes[from].condition || left == 0) {
+      result.nodes[place].condition.reset();
+      return place;
+    }
+    result.nodes[place].order.clear();
+    const std::size_t yes = self(self, nodes[from].yes, left - 1);
+    const std::size_t no = self(self, nodes[from].no, left - 1);
+    result.nodes[place].yes = yes;
+    result.nodes[place].no = no;
+    return place;
+  };
+  copy(copy, 0, depth);
+  return result;
 }
 
 std::optional<std::size_t> PortfolioRule::pick(
@@ -261,29 +285,34 @@ PortfolioRule fit_rule(const PortfolioMatrix& matrix, const std::vector<std::siz
 }
 
 double rule_cost(const PortfolioRule& rule, const PortfolioMatrix& matrix,
-                 const std::vector<std::size_t>& chosen, const Problem& problem, std::size_t row) {
-  const auto valid = [&](std::size_t index) { return matrix.is_valid(row, chosen[index]); };
-  const std::optional<std::size_t> index = rule.pick(problem, valid);
-  return index ? matrix.at(row, chosen[*index]) : PortfolioMatrix::kMaxCost;
+                 const std::vector<std::size_t>& chosen, const Problem& problem, std::size_t row,
+                 int depth) {
+  for (const std::size_t index : rule.leaf(problem, depth).order) {
+    if (matrix.is_valid(row, chosen[index])) return matrix.at(row, chosen[index]);
+  }
+  return PortfolioMatrix::kMaxCost;
 }
 
-std::vector<std::vector<double>> left_out_costs(const PortfolioMatrix& matrix, std::size_t size,
+std::vector<std::vector<double>> left_out_costs(const PortfolioMatrix& matrix, std::size_t count,
+                                                std::size_t size,
                                                 const std::vector<Problem>& problems,
                                                 const std::vector<RuleCondition>& conditions,
                                                 const std::vector<int>& depths) {
-  std::vector<std::vector<double>> costs(
-      depths.size(), std::vector<double>(matrix.problems, PortfolioMatrix::kMaxCost));
-  const std::size_t folds = std::min(matrix.problems, kMaxFolds);
+  // Here selection is repeated often, and from one first choice it is nearly as good.
+  constexpr std::size_t kStarts = 1;
+  std::vector<std::vector<double>> costs(depths.size(),
+                                         std::vector<double>(count, PortfolioMatrix::kMaxCost));
+  const std::size_t folds = std::min(count, kMaxFolds);
   PortfolioMatrix others = matrix;
   for (std::size_t fold = 0; fold < folds; ++fold) {
     others.weights = matrix.weights;
-    for (std::size_t p = fold; p < matrix.problems; p += folds) others.weights[p] = 0;
-    const std::vector<std::size_t> chosen = choose_configurations(others, size);
+    for (std::size_t p = fold; p < count; p += folds) others.weights[p] = 0;
+    const std::vector<std::size_t> chosen = choose_configurations(others, size, kStarts);
     if (chosen.empty()) continue;
+    const PortfolioRule rule = fit_rule(others, chosen, problems, conditions, depths.back());
     for (std::size_t i = 0; i < depths.size(); ++i) {
-      const PortfolioRule rule = fit_rule(others, chosen, problems, conditions, depths[i]);
-      for (std::size_t p = fold; p < matrix.problems; p += folds) {
-        costs[i][p] = rule_cost(rule, matrix, chosen, problems[p], p);
+      for (std::size_t p = fold; p < count; p += folds) {
+        costs[i][p] = rule_cost(rule, matrix, chosen, problems[p], p, depths[i]);
       }
     }
   }

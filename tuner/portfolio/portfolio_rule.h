@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,13 +35,17 @@ struct PortfolioRule {
   struct Node {
     std::optional<RuleCondition> condition;  // nothing: a leaf
     std::size_t yes = 0, no = 0;             // indices of later nodes
-    std::vector<std::size_t> order;          // leaf: every index into the portfolio, the best first
+    // Every index into the portfolio, the best first. fit_rule() gives inner nodes one, too.
+    std::vector<std::size_t> order;
   };
   std::vector<Node> nodes;  // the first one is the root; at least one
 
   static constexpr int kMaxDepth = 6;
 
-  const Node& leaf(const Problem& problem) const;
+  // Where the problem ends after at most `depth` questions.
+  const Node& leaf(const Problem& problem, int depth = std::numeric_limits<int>::max()) const;
+  // The same rule with at most `depth` questions in a row, and orders on leaves only.
+  PortfolioRule cut(int depth) const;
   // Index into the portfolio; nothing if none of them is valid.
   std::optional<std::size_t> pick(const Problem& problem,
                                   const std::function<bool(std::size_t)>& valid) const;
@@ -49,7 +54,7 @@ struct PortfolioRule {
 };
 
 // The questions that a rule may ask: every size, and the product of every two and of all, against
-// the middles between what `problems` have; divisibility by 2, 4, 8 and 16; categories.
+// some middles between what `problems` have; divisibility by 2, 4, 8 and 16; categories.
 std::vector<RuleCondition> rule_conditions(const KernelSpec& spec,
                                            const std::vector<Problem>& problems);
 
@@ -59,15 +64,19 @@ PortfolioRule fit_rule(const PortfolioMatrix& matrix, const std::vector<std::siz
                        const std::vector<Problem>& problems,
                        const std::vector<RuleCondition>& conditions, int depth);
 
-// What the rule's pick costs on a row of the matrix; kMaxCost where it picks nothing.
+// What the rule's pick costs on a row of the matrix, after at most `depth` questions; kMaxCost
+// where it picks nothing.
 double rule_cost(const PortfolioRule& rule, const PortfolioMatrix& matrix,
-                 const std::vector<std::size_t>& chosen, const Problem& problem, std::size_t row);
+                 const std::vector<std::size_t>& chosen, const Problem& problem, std::size_t row,
+                 int depth = PortfolioRule::kMaxDepth);
 
-// How good portfolios of `size` are on problems that they were not made from: each is left out once
-// (more than kMaxFolds: in groups, dealt out in turn), configurations and rule are chosen anew from
-// the others, and what is picked then counts. For each of the depths the costs, one per problem.
+// How good portfolios of `size` are on problems that they were not made from: each of the first
+// `count` rows is left out once (more than kMaxFolds: in groups, dealt out in turn), configurations
+// and rule are chosen anew from the others, and what is picked then counts. For each of the depths,
+// which ascend, the costs of these rows.
 inline constexpr std::size_t kMaxFolds = 40;
-std::vector<std::vector<double>> left_out_costs(const PortfolioMatrix& matrix, std::size_t size,
+std::vector<std::vector<double>> left_out_costs(const PortfolioMatrix& matrix, std::size_t count,
+                                                std::size_t size,
                                                 const std::vector<Problem>& problems,
                                                 const std::vector<RuleCondition>& conditions,
                                                 const std::vector<int>& depths);
