@@ -1,12 +1,12 @@
 #include "db/header_text.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cctype>
 #include <cmath>
 #include <limits>
 #include <variant>
-
-#include <fmt/format.h>
 
 namespace tunebook::header_text {
 
@@ -15,7 +15,8 @@ std::string literal(std::string_view text) {
   std::string out = "{\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = byte < 128 && (std::isalnum(byte) != 0 || kPlain.find(c) != std::string_view::npos);
+    const bool plain =
+        byte < 128 && (std::isalnum(byte) != 0 || kPlain.find(c) != std::string_view::npos);
     if (plain) {
       out += c;
     } else {
@@ -34,8 +35,9 @@ std::string real(double value) {
   if (std::isfinite(value)) {
     return fmt::format("{:a}", value);
   }
-  return std::isnan(value) ? "std::numeric_limits<double>::quiet_NaN()"
-                           : fmt::format("{}std::numeric_limits<double>::infinity()", value < 0 ? "-" : "");
+  return std::isnan(value)
+             ? "std::numeric_limits<double>::quiet_NaN()"
+             : fmt::format("{}std::numeric_limits<double>::infinity()", value < 0 ? "-" : "");
 }
 
 std::string value_text(const Value& value) {
@@ -50,13 +52,16 @@ std::string value_text(const Value& value) {
 
 std::string limits_text(const DeviceLimits& limits) {
   const auto three = [](const std::array<std::int64_t, 3>& extents) {
-    return fmt::format("{{{}, {}, {}}}", integer(extents[0]), integer(extents[1]), integer(extents[2]));
+    return fmt::format("{{{}, {}, {}}}", integer(extents[0]), integer(extents[1]),
+                       integer(extents[2]));
   };
-  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", integer(limits.max_threads_per_block), three(limits.max_block),
-                     three(limits.max_grid), integer(limits.shared_bytes_per_block), integer(limits.shared_bytes_per_block_optin),
-                     integer(limits.shared_bytes_per_sm), integer(limits.registers_per_block), integer(limits.registers_per_sm),
-                     integer(limits.max_threads_per_sm), integer(limits.warp_size), integer(limits.l2_bytes),
-                     integer(limits.max_blocks_per_sm));
+  return fmt::format(
+      "{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", integer(limits.max_threads_per_block),
+      three(limits.max_block), three(limits.max_grid), integer(limits.shared_bytes_per_block),
+      integer(limits.shared_bytes_per_block_optin), integer(limits.shared_bytes_per_sm),
+      integer(limits.registers_per_block), integer(limits.registers_per_sm),
+      integer(limits.max_threads_per_sm), integer(limits.warp_size), integer(limits.l2_bytes),
+      integer(limits.max_blocks_per_sm));
 }
 
 std::string Table::add_range(const std::vector<std::string>& rows) {
@@ -71,7 +76,9 @@ std::string Table::add_range(const std::vector<std::string>& rows) {
   return fmt::format("{{{}, {}}}", known->second, rows.size());
 }
 
-std::string Table::range_since(std::size_t first) const { return fmt::format("{{{}, {}}}", first, rows_.size() - first); }
+std::string Table::range_since(std::size_t first) const {
+  return fmt::format("{{{}, {}}}", first, rows_.size() - first);
+}
 
 std::string Table::name() const { return fmt::format("{{k{}, {}}}", name_, rows_.size()); }
 

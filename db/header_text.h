@@ -14,11 +14,11 @@ namespace tunebook::header_text {
 
 // C++ text for a frozen header. Nothing that comes from a book becomes code.
 
-// A text as a std::string_view of a literal. All but letters, digits and what can mean nothing in a literal is escaped, in octal,
-// which ends after three digits.
+// A text as a std::string_view of a literal. All but letters, digits and what can mean nothing in a
+// literal is escaped, in octal, which ends after three digits.
 std::string literal(std::string_view text);
 std::string integer(std::int64_t value);
-std::string real(double value);      // to the last bit
+std::string real(double value);  // to the last bit
 std::string value_text(const Value& value);
 std::string limits_text(const DeviceLimits& limits);
 

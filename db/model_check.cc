@@ -1,12 +1,12 @@
 #include "db/model_check.h"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "db/book_reader.h"
 #include "db/lookup_kernel.h"
@@ -29,7 +29,8 @@ std::vector<Row> all_rows(sqlite::Database& book) {
   std::vector<Row> rows;
   sqlite::Statement select(book,
                            "SELECT model.id, kernel.name, device.name, dtype, method FROM model "
-                           "LEFT JOIN kernel ON kernel.id = kernel_id LEFT JOIN device ON device.id = device_id ORDER BY model.id");
+                           "LEFT JOIN kernel ON kernel.id = kernel_id LEFT JOIN device ON "
+                           "device.id = device_id ORDER BY model.id");
   sqlite::Statement::Run row = select.run();
   while (row.next()) {
     rows.push_back({row.integer(0), row.text(1), row.text(2), row.text(3), row.text(4)});
@@ -38,7 +39,8 @@ std::vector<Row> all_rows(sqlite::Database& book) {
 }
 
 // The fault of each row that lookups come across; "" where it is sound.
-std::map<std::int64_t, std::string> faults(sqlite::Database& book, std::int64_t book_version, const std::vector<Row>& rows) {
+std::map<std::int64_t, std::string> faults(sqlite::Database& book, std::int64_t book_version,
+                                           const std::vector<Row>& rows) {
   std::set<std::string> kernels, dtypes;
   for (const Row& row : rows) {
     kernels.insert(row.kernel);
@@ -48,10 +50,12 @@ std::map<std::int64_t, std::string> faults(sqlite::Database& book, std::int64_t 
   SpecCache specs;
   const std::vector<KnownDevice> devices = read_devices(book);
   for (const std::string& kernel : kernels) {
-    const std::vector<KernelVersion> versions = kernel_versions(book, book_version, specs, kernel, {});
+    const std::vector<KernelVersion> versions =
+        kernel_versions(book, book_version, specs, kernel, {});
     for (const KnownDevice& device : devices) {
       for (const std::string& dtype : dtypes) {
-        const std::shared_ptr<const DeviceModels> models = read_models(book, book_version, versions, device, dtype);
+        const std::shared_ptr<const DeviceModels> models =
+            read_models(book, book_version, versions, device, dtype);
         for (const BookModel& model : *models) {
           found.emplace(model.row, model.damage);
         }
@@ -74,10 +78,13 @@ std::vector<ModelCheck> check_models(const std::filesystem::path& book) {
     std::vector<ModelCheck> checks;
     for (const Row& row : rows) {
       const auto found = known.find(row.id);
-      checks.push_back({row.text(), found != known.end()
-                                        ? found->second
-                                        : fmt::format("model {}: its device cannot be read here; learn it again: tunebook learn",
-                                                      row.id)});
+      checks.push_back(
+          {row.text(),
+           found != known.end()
+               ? found->second
+               : fmt::format(
+                     "model {}: its device cannot be read here; learn it again: tunebook learn",
+                     row.id)});
     }
     return checks;
   });

@@ -12,7 +12,8 @@ struct ModelCheck {
   std::string fault;  // empty: it is sound; else why lookups pass it over, and the remedy
 };
 
-// Reads every model of a book as a lookup does; a book that is older than models has none. Throws as BookReader does.
+// Reads every model of a book as a lookup does; a book that is older than models has none. Throws
+// as BookReader does.
 std::vector<ModelCheck> check_models(const std::filesystem::path& book);
 
 }  // namespace tunebook

@@ -1,12 +1,13 @@
-// What `doctor` says of the models in a book: all of them, with the fault of each that lookups pass over.
+// What `doctor` says of the models in a book: all of them, with the fault of each that lookups pass
+// over.
 
 #include "db/model_check.h"
+
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "book_fixture.h"
 #include "db/store.h"
@@ -18,8 +19,8 @@ namespace {
 using ModelCheckTest = BookTest;
 
 std::size_t sound(const std::vector<ModelCheck>& checks) {
-  return static_cast<std::size_t>(
-      std::count_if(checks.begin(), checks.end(), [](const ModelCheck& one) { return one.fault.empty(); }));
+  return static_cast<std::size_t>(std::count_if(
+      checks.begin(), checks.end(), [](const ModelCheck& one) { return one.fault.empty(); }));
 }
 
 TEST_F(ModelCheckTest, EachRowIsReadAsALookupDoes) {
@@ -42,7 +43,11 @@ TEST_F(ModelCheckTest, EachRowIsReadAsALookupDoes) {
   // One byte of a sound one.
   const std::string first = query_text(file(), "SELECT id FROM model ORDER BY id LIMIT 1");
   ASSERT_EQ(before.front().fault, "");
-  EXPECT_EQ(run_sql(file(), "UPDATE model SET body = CAST(substr(body, 1, length(body) - 1) || '~' AS BLOB) WHERE id = " + first), "");
+  EXPECT_EQ(run_sql(file(),
+                    "UPDATE model SET body = CAST(substr(body, 1, length(body) - 1) || '~' AS "
+                    "BLOB) WHERE id = " +
+                        first),
+            "");
   const std::vector<ModelCheck> after = check_models(file());
   EXPECT_EQ(sound(after), sound(before) - 1);
   EXPECT_NE(after.front().fault.find("model " + first), std::string::npos) << after.front().fault;
@@ -50,7 +55,9 @@ TEST_F(ModelCheckTest, EachRowIsReadAsALookupDoes) {
   EXPECT_NE(after.front().what.find("matmul f"), std::string::npos) << after.front().what;
 
   // A device that this program cannot read.
-  EXPECT_EQ(run_sql(file(), "UPDATE device SET json = '[]' WHERE id = (SELECT max(device_id) FROM model)"), "");
+  EXPECT_EQ(run_sql(file(),
+                    "UPDATE device SET json = '[]' WHERE id = (SELECT max(device_id) FROM model)"),
+            "");
   const std::vector<ModelCheck> unreadable = check_models(file());
   EXPECT_EQ(unreadable.size(), before.size());
   EXPECT_TRUE(std::any_of(unreadable.begin(), unreadable.end(), [](const ModelCheck& one) {

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/spec.h"
@@ -20,15 +19,37 @@ namespace tunebook::testing {
 namespace {
 
 const std::vector<std::string> kFeatures = {
-    "m", "n", "k", "BM", "1 if PAD else 0", "PAD", "m * n * k", "m ** 20 * n ** 20", "m / BM", "n / 3", "ceil_div(m, BM) * BM / m",
-    "k // (n - 3)", "device.sm_count", "device.shared_bytes // (BM * BM * 4)", "KIND == 'wgmma'", "KIND", "T == 'f16'", "sizeof(T)",
-    "16 if m % 16 == 0 else (8 if m % 8 == 0 else 1)", "ceil_div(m, BM) * ceil_div(n, BM) / max(1, device.sm_count)", "iteration",
-    "-m / 7", "0 - 1", "log2(BM)", "log2(n)", "min(m, n) if PAD else max(m, n)"};
+    "m",
+    "n",
+    "k",
+    "BM",
+    "1 if PAD else 0",
+    "PAD",
+    "m * n * k",
+    "m ** 20 * n ** 20",
+    "m / BM",
+    "n / 3",
+    "ceil_div(m, BM) * BM / m",
+    "k // (n - 3)",
+    "device.sm_count",
+    "device.shared_bytes // (BM * BM * 4)",
+    "KIND == 'wgmma'",
+    "KIND",
+    "T == 'f16'",
+    "sizeof(T)",
+    "16 if m % 16 == 0 else (8 if m % 8 == 0 else 1)",
+    "ceil_div(m, BM) * ceil_div(n, BM) / max(1, device.sm_count)",
+    "iteration",
+    "-m / 7",
+    "0 - 1",
+    "log2(BM)",
+    "log2(n)",
+    "min(m, n) if PAD else max(m, n)"};
 const std::vector<std::int64_t> kSizes = {1, 3, 16, 32, 48, 64, 96, 128, 256, 1000, 4096, 65536};
 
 float threshold(Dice& dice) {
-  return dice.one_of<float>({-1, -0.5F, 0, 0.5F, 1, 1.25F, 2, 4, 16, 16.5F, 32, 64, 100, 1024.5F, 1e6F, 1e20F,
-                             static_cast<float>(dice.below(100000)) / 7});
+  return dice.one_of<float>({-1, -0.5F, 0, 0.5F, 1, 1.25F, 2, 4, 16, 16.5F, 32, 64, 100, 1024.5F,
+                             1e6F, 1e20F, static_cast<float>(dice.below(100000)) / 7});
 }
 
 // The node at `index` and all below it; children lie beside each other, behind their parent.
@@ -39,7 +60,8 @@ void grow(Dice& dice, TimeModel& model, std::size_t index, int depth) {
     model.nodes[index] = node;
     return;
   }
-  node.feature = static_cast<std::int32_t>(dice.below(static_cast<std::int64_t>(model.features.size())));
+  node.feature =
+      static_cast<std::int32_t>(dice.below(static_cast<std::int64_t>(model.features.size())));
   node.threshold = threshold(dice);
   node.next = static_cast<std::int32_t>(model.nodes.size());
   model.nodes[index] = node;
@@ -76,11 +98,13 @@ void add_candidates(Dice& dice, TimeModel& model, const KernelSpec& spec) {
   for (std::int64_t i = 0; i < count; ++i) {
     TimeModel::Candidate candidate;
     for (const Parameter& parameter : spec.parameters) {
-      candidate.values.push_back(static_cast<std::uint16_t>(dice.below(static_cast<std::int64_t>(parameter.values.size()))));
+      candidate.values.push_back(static_cast<std::uint16_t>(
+          dice.below(static_cast<std::int64_t>(parameter.values.size()))));
     }
     if (!seen.insert(candidate.values).second) continue;
     candidate.registers = dice.chance(30) ? -1 : static_cast<std::int32_t>(16 + dice.below(240));
-    candidate.shared_bytes = dice.chance(30) ? -1 : dice.one_of<std::int64_t>({0, 4096, 16384, 163840});
+    candidate.shared_bytes =
+        dice.chance(30) ? -1 : dice.one_of<std::int64_t>({0, 4096, 16384, 163840});
     candidate.problems = 1;
     model.candidates.push_back(candidate);
   }
@@ -102,7 +126,8 @@ void add_anchors(Dice& dice, TimeModel& model, const KernelSpec& spec) {
     }
     if (!seen.insert(anchor.problem).second) continue;
     anchor.best_us = 0.5 + static_cast<double>(dice.below(100000)) / 7;
-    anchor.candidate = static_cast<std::uint32_t>(dice.below(static_cast<std::int64_t>(model.candidates.size())));
+    anchor.candidate =
+        static_cast<std::uint32_t>(dice.below(static_cast<std::int64_t>(model.candidates.size())));
     model.anchors.push_back(std::move(anchor));
   }
 }
@@ -138,7 +163,9 @@ void add_random_models(const std::filesystem::path& book, std::uint64_t seed) {
     sqlite::Statement::Run row = select.run();
     while (row.next()) {
       try {
-        kernels.push_back({row.integer(0), KernelSpec::parse(nlohmann::ordered_json::parse(row.text(1)), "kernel")});
+        kernels.push_back(
+            {row.integer(0),
+             KernelSpec::parse(nlohmann::ordered_json::parse(row.text(1)), "kernel")});
       } catch (const InputError&) {  // a recording
       }
     }
@@ -146,9 +173,11 @@ void add_random_models(const std::filesystem::path& book, std::uint64_t seed) {
     sqlite::Statement::Run device = all.run();
     while (device.next()) devices.push_back(device.integer(0));
   }
-  sqlite::Statement insert(database,
-                           "INSERT INTO model (kernel_id, device_id, dtype, method, format, content_hash, body, trials, problems, "
-                           "learned_from, learned_utc) VALUES (?, ?, ?, ?, ?, ?, ?, 100, 10, 'here', ?)");
+  sqlite::Statement insert(
+      database,
+      "INSERT INTO model (kernel_id, device_id, dtype, method, format, content_hash, body, trials, "
+      "problems, "
+      "learned_from, learned_utc) VALUES (?, ?, ?, ?, ?, ?, ?, 100, 10, 'here', ?)");
   std::vector<std::pair<const Kernel*, std::int64_t>> places;
   for (const Kernel& kernel : kernels) {
     for (const std::int64_t device : devices) places.emplace_back(&kernel, device);
@@ -171,8 +200,8 @@ void add_random_models(const std::filesystem::path& book, std::uint64_t seed) {
         add_loss(dice, model);
         std::string body = model.encode();
         if (dice.chance(10)) body.resize(body.size() / 2);
-        insert.execute(kernel->row, device, model.dtype, model.method, TimeModel::kFormat, as_blob(to_hash(content_hash(body))),
-                       sqlite::Blob{body}, model.learned_utc);
+        insert.execute(kernel->row, device, model.dtype, model.method, TimeModel::kFormat,
+                       as_blob(to_hash(content_hash(body))), sqlite::Blob{body}, model.learned_utc);
       }
     }
   }
