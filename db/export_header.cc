@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,94 +22,31 @@
 #include "db/book_reader.h"
 #include "db/encoding.h"
 #include "db/frozen_runtime.h"
+#include "db/header_text.h"
 #include "db/lookup_kernel.h"
 #include "db/lookup_limits.h"
+#include "db/lookup_predicted.h"
 #include "db/lookup_rows.h"
+#include "db/schema.h"
+#include "db/time_model.h"
 
 namespace tunebook {
 namespace {
 
-// A text as a std::string_view of a literal. All but letters, digits and what can mean nothing in a literal is escaped, in octal,
-// which ends after three digits.
-std::string literal(std::string_view text) {
-  constexpr std::string_view kPlain = " _.,:;+-*/=()[]<>#@";
-  std::string out = "{\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = byte < 128 && (std::isalnum(byte) != 0 || kPlain.find(c) != std::string_view::npos);
-    if (plain) {
-      out += c;
-    } else {
-      out += fmt::format("\\{:03o}", byte);
-    }
-  }
-  return out + fmt::format("\", {}}}", text.size());
-}
+using header_text::integer;
+using header_text::limits_text;
+using header_text::literal;
+using header_text::real;
+using header_text::Table;
+using header_text::value_text;
 
-std::string integer(std::int64_t value) {
-  // The least integer has no literal of its own.
-  return value == std::numeric_limits<std::int64_t>::min() ? "INT64_MIN" : fmt::format("{}", value);
-}
-
-// To the last bit.
-std::string real(double value) {
-  return std::isfinite(value) ? fmt::format("{:a}", value) : std::string("std::numeric_limits<double>::quiet_NaN()");
-}
-
-// Elements of one table, each once if `add` finds it again.
-class Table {
- public:
-  Table(std::string type, std::string name) : type_(std::move(type)), name_(std::move(name)) {}
-  std::size_t size() const { return rows_.size(); }
-  void add(std::string row) { rows_.push_back(std::move(row)); }
-  // The index range of the rows, which may be found where they already are.
-  std::string add_range(const std::vector<std::string>& rows) {
-    std::string key;
-    for (const std::string& row : rows) {
-      key += row + "\n";
-    }
-    const auto [known, added] = ranges_.try_emplace(key, rows_.size());
-    if (added) {
-      rows_.insert(rows_.end(), rows.begin(), rows.end());
-    }
-    return fmt::format("{{{}, {}}}", known->second, rows.size());
-  }
-  std::string name() const { return fmt::format("{{k{}, {}}}", name_, rows_.size()); }
-  std::string text() const {
-    // A table has at least one element, for C++ has no empty arrays.
-    std::string out = fmt::format("inline constexpr {} k{}[] = {{\n", type_, name_);
-    for (const std::string& row : rows_) {
-      out += "  " + row + ",\n";
-    }
-    return out + (rows_.empty() ? "  {}\n};\n" : "};\n");
-  }
-
- private:
-  std::string type_, name_;
-  std::vector<std::string> rows_;
-  std::map<std::string, std::size_t> ranges_;
+// A model of the book, of one version of the kernel that is written.
+struct HeaderModel {
+  std::uint32_t version = 0;      // index into the kernel's versions, the newest first
+  std::int64_t row = -1;          // in the book; a larger one was learned later
+  std::int64_t device_row = -1;
+  std::shared_ptr<const PreparedModel> prepared;
 };
-
-std::string value_text(const Value& value) {
-  if (const auto* number = std::get_if<std::int64_t>(&value)) {
-    return fmt::format("Value(std::int64_t{{{}}})", integer(*number));
-  }
-  if (const auto* truth = std::get_if<bool>(&value)) {
-    return *truth ? "Value(true)" : "Value(false)";
-  }
-  return fmt::format("Value(std::string_view{})", literal(std::get<std::string>(value)));
-}
-
-std::string limits_text(const DeviceLimits& limits) {
-  const auto three = [](const std::array<std::int64_t, 3>& extents) {
-    return fmt::format("{{{}, {}, {}}}", integer(extents[0]), integer(extents[1]), integer(extents[2]));
-  };
-  return fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", integer(limits.max_threads_per_block), three(limits.max_block),
-                     three(limits.max_grid), integer(limits.shared_bytes_per_block), integer(limits.shared_bytes_per_block_optin),
-                     integer(limits.shared_bytes_per_sm), integer(limits.registers_per_block), integer(limits.registers_per_sm),
-                     integer(limits.max_threads_per_sm), integer(limits.warp_size), integer(limits.l2_bytes),
-                     integer(limits.max_blocks_per_sm));
-}
 
 class HeaderWriter {
  public:
@@ -135,8 +73,9 @@ class HeaderWriter {
     }
   }
 
+  // `models`: the preferred first.
   void add_kernel(const std::string& name, const std::vector<KernelVersion>& versions,
-                  const std::vector<std::shared_ptr<const DeviceRows>>& rows) {
+                  const std::vector<std::shared_ptr<const DeviceRows>>& rows, const std::vector<HeaderModel>& models) {
     const std::size_t first_version = versions_.size();
     for (const KernelVersion& version : versions) {
       versions_.add(version_text(version));
@@ -147,14 +86,19 @@ class HeaderWriter {
         add_row(versions[row.version], *of_device, row);
       }
     }
-    kernels_.add(fmt::format("{{{}, {{{}, {}}}, {{{}, {}}}}}", literal(name), first_version, versions.size(), first_row,
-                             rows_.size() - first_row));
+    const std::size_t first_model = models_.size();
+    for (const HeaderModel& model : models) {
+      add_model(versions[model.version], model);
+    }
+    kernels_.add(fmt::format("{{{}, {{{}, {}}}, {}, {}}}", literal(name), first_version, versions.size(), rows_.range_since(first_row),
+                             models_.range_since(first_model)));
   }
 
   std::string text(HeaderSummary& summary) const {
     summary.kernels = static_cast<std::int64_t>(kernels_.size());
     summary.devices = static_cast<std::int64_t>(devices_.size());
     summary.winners = static_cast<std::int64_t>(rows_.size());
+    summary.models = static_cast<std::int64_t>(models_.size());
     std::string out =
         "// A frozen book of Tunebook: the winners and the rules of the lookup, written by `tunebook export --format header`.\n"
         "// C++17, the standard library only; gcc, clang or nvcc on a 64-bit system. Do not edit: export again.\n"
@@ -162,14 +106,16 @@ class HeaderWriter {
         "#include <algorithm>\n#include <charconv>\n#include <cmath>\n#include <cstddef>\n#include <cstdint>\n#include <limits>\n"
         "#include <optional>\n#include <stdexcept>\n#include <string>\n#include <string_view>\n#include <system_error>\n"
         "#include <type_traits>\n#include <utility>\n#include <vector>\n\n";
-    out += fmt::format("namespace {} {{\n\n{}{}\nnamespace detail {{\n\n", name_space_, kFrozenExpressions, kFrozenQuestion);
-    for (const Table* const table : {&values_, &texts_, &dimensions_, &constants_, &code_, &expressions_, &launches_, &needs_, &choices_, &architectures_,
-                                     &devices_, &versions_, &rows_, &kernels_}) {
+    out += fmt::format("namespace {} {{\n\n{}\n{}\n{}\n{}\n{}\nnamespace detail {{\n\n", name_space_, kFrozenTables, kFrozenExpressions,
+                       kFrozenCheck, kFrozenModel, kFrozenQuestion);
+    std::string names;  // in the order of Book's members
+    for (const Table* const table : {&kernels_, &versions_, &rows_, &devices_, &dimensions_, &texts_, &values_, &expressions_, &code_,
+                                     &constants_, &launches_, &needs_, &choices_, &architectures_, &models_, &roots_, &nodes_, &parameters_, &candidates_,
+                                     &value_indices_, &anchors_, &loss_}) {
       out += table->text();
+      names += (names.empty() ? "" : ", ") + table->name();
     }
-    out += fmt::format("inline constexpr Book kBook = {{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}};\n\n}}  // namespace detail\n\n",
-                       kernels_.name(), versions_.name(), rows_.name(), devices_.name(), dimensions_.name(), texts_.name(), values_.name(),
-                       expressions_.name(), code_.name(), constants_.name(), launches_.name(), needs_.name(), choices_.name(), architectures_.name());
+    out += fmt::format("inline constexpr Book kBook = {{{}}};\n\n}}  // namespace detail\n\n", names);
     out += "// The best configuration that the book knows, and how it matched; nothing if neither a winner nor a preset fits. Throws\n"
            "// std::invalid_argument for a query without a kernel, or whose problem fits no version of it. `near_cap`: where the tier near ends.\n"
            "inline std::optional<Answer> best(const Query& query, double near_cap = 2.0) {\n"
@@ -263,7 +209,7 @@ class HeaderWriter {
 
   std::string version_text(const KernelVersion& version) {
     if (version.spec == nullptr) {
-      return fmt::format("{{{}, false, {{}}, 0, 0, {{}}, {{}}, {{}}, {{}}, {{}}}}", literal(version.hash));
+      return fmt::format("{{{}, false, {{}}, 0, 0, {{}}, {{}}, {{}}, {{}}, {{}}, false, {{}}, {{}}}}", literal(version.hash));
     }
     const KernelSpec& spec = *version.spec;
     std::vector<std::string> dimensions, constraints;
@@ -277,9 +223,31 @@ class HeaderWriter {
     for (const Launch& launch : spec.launches) {
       launches.push_back(launch_text(spec, launch));
     }
-    return fmt::format("{{{}, true, {}, {}, {}, {}, {}, {}, {}, {}}}", literal(version.hash),
+    const bool has_work = is_exact(spec, spec.work.flops) && is_exact(spec, spec.work.bytes);
+    return fmt::format("{{{}, true, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", literal(version.hash),
                        dimensions_.add_range(dimensions), spec.parameters.size(), spec.names.size(), expressions_.add_range(constraints),
-                       launches_.add_range(launches), code(spec, spec.arch), code(spec, spec.cpu), choices_text(version));
+                       launches_.add_range(launches), code(spec, spec.arch), code(spec, spec.cpu), choices_text(version), has_work, has_work ? code(spec, spec.work.flops) : "{}",
+                       has_work ? code(spec, spec.work.bytes) : "{}");
+  }
+
+  // Whether an expression that is written for real numbers gives the same in the exact arithmetic of the header.
+  static bool is_exact(const KernelSpec& spec, const Expression& expression) {
+    if (expression.empty()) {
+      return true;
+    }
+    try {
+      const ExpressionProgram program = compile_expression(expression.text(), spec.names, Expression::Mode::integer);
+      return std::all_of(program.code.begin(), program.code.end(), [&](const Instruction& one) {
+        if (one.operation != Instruction::Operation::power) {
+          return one.operation != Instruction::Operation::log2;
+        }
+        const bool constant = one.source == Instruction::Source::constant;
+        return constant && program.constants[static_cast<std::size_t>(one.operand)].kind == Scalar::Kind::integer &&
+               program.constants[static_cast<std::size_t>(one.operand)].a >= 0;
+      });
+    } catch (const ExpressionError&) {
+      return false;  // a decimal, or a square root
+    }
   }
 
   // The configuration in declared order; nothing if it is none of the declaration, which the lookup would pass over.
@@ -324,12 +292,61 @@ class HeaderWriter {
                           row.registers.value_or(-1), row.shared_bytes.value_or(-1)));
   }
 
+  void add_model(const KernelVersion& version, const HeaderModel& known) {
+    const KernelSpec& spec = *version.spec;
+    const TimeModel& model = known.prepared->model();
+    std::vector<std::string> features, parameters, loss;
+    for (const std::string& feature : model.features) {
+      features.push_back(code(spec, Expression::compile(feature, spec.names)));
+    }
+    for (const Parameter& parameter : spec.parameters) {
+      std::vector<std::string> values;
+      for (const Value& value : parameter.values) {
+        values.push_back(fmt::format("{{{}, {}}}", literal(parameter.name), value_text(value)));
+      }
+      parameters.push_back(values_.add_range(values));
+    }
+    for (const TimeModel::LossBin& bin : model.loss) {
+      loss.push_back(fmt::format("{{{}, {}, {}, {}}}", real(bin.distance_upto), real(bin.predicted_mean), real(bin.predicted_bound),
+                                 real(bin.nearest_mean)));
+    }
+    const std::size_t first_root = roots_.size(), first_node = nodes_.size(), first_candidate = candidates_.size(),
+                      first_index = value_indices_.size(), first_anchor = anchors_.size();
+    for (const std::uint32_t root : model.roots) {
+      roots_.add(fmt::format("{}", root));
+    }
+    for (const TimeModel::Node& node : model.nodes) {
+      nodes_.add(fmt::format("{{{}, {:a}f, {}}}", node.feature, node.threshold, node.next));
+    }
+    for (const TimeModel::Candidate& candidate : model.candidates) {
+      candidates_.add(fmt::format("{{{}, {}}}", candidate.registers, candidate.shared_bytes));
+      for (const std::uint16_t index : candidate.values) {
+        value_indices_.add(fmt::format("{}", index));
+      }
+    }
+    for (const TimeModel::Anchor& anchor : model.anchors) {
+      Problem problem;
+      for (std::size_t i = 0; i < spec.dimensions.size(); ++i) {
+        problem.set(spec.dimensions[i].name, anchor.problem[i]);
+      }
+      anchors_.add(fmt::format("{{{}, {}}}", named_values(problem), real(anchor.best_us)));
+    }
+    models_.add(fmt::format("{{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}", known.version, device_index_.at(known.device_row),
+                            literal(model.dtype), literal(model.method), literal(model.learned_utc), expressions_.add_range(features),
+                            roots_.range_since(first_root), nodes_.range_since(first_node), integer(model.base),
+                            parameters_.add_range(parameters), candidates_.range_since(first_candidate), first_index,
+                            anchors_.range_since(first_anchor), loss_.add_range(loss)));
+  }
+
   std::string name_space_;
   std::map<std::int64_t, std::size_t> device_index_;
   Table values_{"NamedValue", "Values"}, texts_{"std::string_view", "Texts"}, dimensions_{"Dimension", "Dimensions"},
       constants_{"Scalar", "Constants"}, code_{"Instruction", "Code"}, expressions_{"Range", "Expressions"},
       launches_{"Launch", "Launches"}, needs_{"PresetNeeds", "PresetNeeds"}, choices_{"Choice", "Choices"}, architectures_{"ArchitectureLimits", "Architectures"}, devices_{"Device", "Devices"},
-      versions_{"Version", "Versions"}, rows_{"Row", "Rows"}, kernels_{"Kernel", "Kernels"};
+      versions_{"Version", "Versions"}, rows_{"Row", "Rows"}, kernels_{"Kernel", "Kernels"}, models_{"Model", "Models"},
+      roots_{"std::uint32_t", "Roots", Table::Layout::packed}, nodes_{"Node", "Nodes", Table::Layout::packed}, parameters_{"Range", "Parameters"},
+      candidates_{"Candidate", "Candidates", Table::Layout::packed}, value_indices_{"std::uint16_t", "ValueIndices", Table::Layout::packed},
+      anchors_{"Anchor", "Anchors"}, loss_{"LossBin", "LossBins"};
 };
 
 void check_namespace(const std::string& name) {
@@ -372,6 +389,35 @@ std::vector<std::string> kernels_to_write(sqlite::Database& book, const std::vec
   return chosen;
 }
 
+// The models of these versions and devices, in the order in which a question prefers them; those that cannot be read are left out, as a
+// lookup passes them over.
+std::vector<HeaderModel> usable_models(sqlite::Database& book, std::int64_t book_version, const std::vector<KernelVersion>& versions,
+                                       const std::vector<KnownDevice>& devices) {
+  std::vector<std::string> dtypes;
+  if (book_version >= kModelVersion) {
+    sqlite::Statement select(book, "SELECT DISTINCT dtype FROM model");
+    sqlite::Statement::Run row = select.run();
+    while (row.next()) {
+      dtypes.push_back(row.text(0));
+    }
+  }
+  std::vector<HeaderModel> models;
+  for (const KnownDevice& device : devices) {
+    for (const std::string& dtype : dtypes) {
+      const std::shared_ptr<const DeviceModels> read = read_models(book, book_version, versions, device, dtype);
+      for (const BookModel& model : *read) {
+        if (model.prepared != nullptr) {
+          models.push_back({model.version, model.row, device.row, model.prepared});
+        }
+      }
+    }
+  }
+  std::sort(models.begin(), models.end(), [](const HeaderModel& x, const HeaderModel& y) {
+    return std::tuple(x.version, -x.row) < std::tuple(y.version, -y.row);
+  });
+  return models;
+}
+
 }  // namespace
 
 std::string header_of_book(const std::filesystem::path& path, const HeaderOptions& options, HeaderSummary& summary) {
@@ -388,7 +434,7 @@ std::string header_of_book(const std::filesystem::path& path, const HeaderOption
       for (const KnownDevice& device : devices) {
         rows.push_back(DeviceRows::read(book, versions, {&device, nullptr}));
       }
-      writer.add_kernel(name, versions, rows);
+      writer.add_kernel(name, versions, rows, usable_models(book, reader.version(), versions, devices));
     }
     return writer.text(summary);
   });

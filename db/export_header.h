@@ -13,7 +13,7 @@ struct HeaderOptions {
 };
 
 struct HeaderSummary {
-  std::int64_t kernels = 0, devices = 0, winners = 0, bytes = 0;
+  std::int64_t kernels = 0, devices = 0, winners = 0, models = 0, bytes = 0;
 };
 
 // A frozen book: the winners of `book` as a C++17 header that needs the standard library only and answers as Lookup does, tier by tier,

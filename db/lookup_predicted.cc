@@ -1,13 +1,13 @@
 #include "db/lookup_predicted.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
 #include <limits>
 #include <tuple>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "core/error.h"
 #include "core/hash.h"
@@ -24,24 +24,29 @@ namespace {
 // A predicted loss of 1 would be an endless time.
 constexpr double kMaxPredictedLoss = 0.999;
 
-std::shared_ptr<const PreparedModel> prepare(const sqlite::Statement::Run& row, const KernelVersion& version,
-                                             const std::string& dtype, const std::string& method,
-                                             const std::string& where) {
+std::shared_ptr<const PreparedModel> prepare(const sqlite::Statement::Run& row,
+                                             const KernelVersion& version, const std::string& dtype,
+                                             const std::string& method, const std::string& where) {
   const std::string_view body = row.text_view(3);
-  if (version.spec == nullptr) throw InputError(where + ": its kernel's declaration cannot be read here");
+  if (version.spec == nullptr)
+    throw InputError(where + ": its kernel's declaration cannot be read here");
   if (const Hash hash = to_hash(content_hash(body)); row.text_view(2) != as_blob(hash).bytes) {
     throw InputError(where + ": its bytes are damaged; learn it again: tunebook learn");
   }
   TimeModel model = TimeModel::decode(body, *version.spec, where);
   if (model.dtype != dtype || model.method != method) {
-    throw InputError(where + ": it is for another data type or method than its row says; learn it again: tunebook learn");
+    throw InputError(where +
+                     ": it is for another data type or method than its row says; learn it again: "
+                     "tunebook learn");
   }
   return std::make_shared<const PreparedModel>(std::move(model), version.spec);
 }
 
 std::string asked_dtype(const KernelVersion& version, const Problem& problem) {
   const Value* const dtype =
-      version.spec == nullptr || version.spec->find_dimension("dtype") == nullptr ? nullptr : problem.find("dtype");
+      version.spec == nullptr || version.spec->find_dimension("dtype") == nullptr
+          ? nullptr
+          : problem.find("dtype");
   const auto* const text = dtype == nullptr ? nullptr : std::get_if<std::string>(dtype);
   return text == nullptr ? "" : *text;
 }
@@ -57,7 +62,8 @@ bool counts_before(const Question& question, const BookModel& x, const BookModel
 }
 
 // How many times `anchor`'s work the asked problem is; 0: cannot be told.
-double ratio(const Expression& work, const KernelSpec::Scope& asked, const KernelSpec::Scope& anchor) {
+double ratio(const Expression& work, const KernelSpec::Scope& asked,
+             const KernelSpec::Scope& anchor) {
   if (work.empty()) return 0;
   try {
     const double more = work.evaluate_real(asked), less = work.evaluate_real(anchor);
@@ -70,7 +76,8 @@ double ratio(const Expression& work, const KernelSpec::Scope& asked, const Kerne
 }  // namespace
 
 std::shared_ptr<const DeviceModels> read_models(sqlite::Database& book, std::int64_t book_version,
-                                                const std::vector<KernelVersion>& versions, const KnownDevice& device,
+                                                const std::vector<KernelVersion>& versions,
+                                                const KnownDevice& device,
                                                 const std::string& dtype) {
   auto models = std::make_shared<DeviceModels>();
   if (book_version < kModelVersion) return models;
@@ -118,7 +125,8 @@ Prediction::Found Prediction::find(const Question& question, const ModelSource& 
       for (const BookModel& model : *models) {
         // Another version may take another dtype for the one that is not given.
         const std::optional<Problem>& its_problem = question.fits[model.version].problem;
-        if (!its_problem || asked_dtype((*question.versions)[model.version], *its_problem) != dtype ||
+        if (!its_problem ||
+            asked_dtype((*question.versions)[model.version], *its_problem) != dtype ||
             !method_matches(model.method, question.query->method)) {
           continue;
         }
@@ -136,7 +144,10 @@ Prediction::Found Prediction::find(const Question& question, const ModelSource& 
 }
 
 Prediction::Prediction(const Question& question, const BookModel& model, const KnownDevice& device)
-    : question_(&question), model_(&model), known_(&device), problem_(&*question.fits[model.version].problem),
+    : question_(&question),
+      model_(&model),
+      known_(&device),
+      problem_(&*question.fits[model.version].problem),
       device_(actual_device(question.query->device, &device.device)) {
   find_anchor();
   scaled_us_ = anchor_->best_us * work_ratio();
@@ -147,15 +158,18 @@ void Prediction::find_anchor() {
   const std::vector<Dimension>& dimensions = model_->prepared->spec().dimensions;
   std::vector<std::int64_t> asked, sizes;
   for (const Dimension& dimension : dimensions) {
-    if (!dimension.categorical) asked.push_back(std::get<std::int64_t>(problem_->at(dimension.name)));
+    if (!dimension.categorical)
+      asked.push_back(std::get<std::int64_t>(problem_->at(dimension.name)));
   }
   auto best = std::tuple(true, std::numeric_limits<double>::infinity(), 0.0);
   for (const TimeModel::Anchor& anchor : model.anchors) {
     sizes.clear();
     bool other = false;
     for (std::size_t i = 0; i < dimensions.size(); ++i) {
-      if (dimensions[i].categorical) other = other || anchor.problem[i] != problem_->at(dimensions[i].name);
-      else sizes.push_back(std::get<std::int64_t>(anchor.problem[i]));
+      if (dimensions[i].categorical)
+        other = other || anchor.problem[i] != problem_->at(dimensions[i].name);
+      else
+        sizes.push_back(std::get<std::int64_t>(anchor.problem[i]));
     }
     const auto now = std::tuple(other, problem_distance(asked, sizes), problem_volume(sizes));
     if (anchor_ == nullptr || now < best) {
@@ -178,8 +192,10 @@ double Prediction::work_ratio() const {
     asked_sizes.push_back(std::get<std::int64_t>(problem_->at(dimension.name)));
     tuned_sizes.push_back(std::get<std::int64_t>(anchor_->problem[i]));
   }
-  const KernelSpec::Scope asked = spec.scope(*problem_, device_), anchor = spec.scope(tuned, device_);
-  const double most = std::max(ratio(spec.work.flops, asked, anchor), ratio(spec.work.bytes, asked, anchor));
+  const KernelSpec::Scope asked = spec.scope(*problem_, device_),
+                          anchor = spec.scope(tuned, device_);
+  const double most =
+      std::max(ratio(spec.work.flops, asked, anchor), ratio(spec.work.bytes, asked, anchor));
   return most > 0 ? most : problem_volume(asked_sizes) / problem_volume(tuned_sizes);
 }
 
@@ -224,7 +240,9 @@ std::pair<Obstacle, std::string> Prediction::obstacle(std::size_t candidate) con
 }
 
 std::optional<Answer> Prediction::first() const {
-  const auto usable = [&](std::size_t candidate) { return obstacle(candidate).first == Obstacle::none; };
+  const auto usable = [&](std::size_t candidate) {
+    return obstacle(candidate).first == Obstacle::none;
+  };
   const auto found = model_->prepared->first(*problem_, device_, usable);
   return found ? std::optional(answer(*found)) : std::nullopt;
 }

@@ -22,7 +22,7 @@ struct Question;
 // A row of the table `model`.
 struct BookModel {
   std::int64_t row = -1;
-  std::uint32_t version = 0;                      // index into the kernel's versions
+  std::uint32_t version = 0;  // index into the kernel's versions
   std::string method;
   std::shared_ptr<const PreparedModel> prepared;  // null: it cannot be used,
   std::string damage;                             // for this reason
@@ -30,16 +30,19 @@ struct BookModel {
 // The models of one kernel, device and dtype, as they were in the book at one moment.
 using DeviceModels = std::vector<BookModel>;
 
-// A book that is older than models has none. A row that is damaged is kept with what is wrong with it.
+// A book that is older than models has none. A row that is damaged is kept with what is wrong with
+// it.
 std::shared_ptr<const DeviceModels> read_models(sqlite::Database& book, std::int64_t book_version,
-                                                const std::vector<KernelVersion>& versions, const KnownDevice& device,
+                                                const std::vector<KernelVersion>& versions,
+                                                const KnownDevice& device,
                                                 const std::string& dtype);
 
 // The models of the question's kernel on a device; null: not at hand.
-using ModelSource = std::function<const DeviceModels*(const KnownDevice& device, const std::string& dtype)>;
+using ModelSource =
+    std::function<const DeviceModels*(const KnownDevice& device, const std::string& dtype)>;
 
-// What the model of time that counts for a question says: of the asked kernel hash if there is one, else of the newest
-// version; of several the one that was learned last.
+// What the model of time that counts for a question says: of the asked kernel hash if there is one,
+// else of the newest version; of several the one that was learned last.
 class Prediction {
  public:
   struct Damaged {
@@ -54,7 +57,8 @@ class Prediction {
 
   // The usable candidate that is expected to be the fastest; null: none is usable.
   std::optional<Answer> first() const;
-  // Every candidate in the model's order, as an answer without expected loss, until `observer` returns false.
+  // Every candidate in the model's order, as an answer without expected loss, until `observer`
+  // returns false.
   using Observer = std::function<bool(Answer candidate, const PreparedModel::Scored& scored)>;
   void each(const Observer& observer) const;
   // The answer for one candidate.
@@ -74,10 +78,10 @@ class Prediction {
   const BookModel* model_;
   const KnownDevice* known_;
   const Problem* problem_;
-  Device device_;              // the one that is asked for
+  Device device_;  // the one that is asked for
   const TimeModel::Anchor* anchor_ = nullptr;
   double distance_ = 0;
-  double scaled_us_ = 0;       // the anchor's best time for the asked problem's work
+  double scaled_us_ = 0;  // the anchor's best time for the asked problem's work
   const TimeModel::LossBin* loss_ = nullptr;
 };
 

@@ -41,19 +41,22 @@ std::vector<ShippedBooks::BookAnswer> ShippedBooks::ask(const Query& query) {
     if (book.opened == nullptr) continue;
     try {
       const std::shared_ptr<const Answer> answer = book.opened->ask(query).answer;
-      if (answer != nullptr && answer->tier != Tier::preset_default) answers.push_back({&book, *answer});
+      if (answer != nullptr && answer->tier != Tier::preset_default)
+        answers.push_back({&book, *answer});
     } catch (const std::exception&) {
       // The question fits none of its versions, or the book cannot be read any more.
     }
   }
-  std::stable_sort(answers.begin(), answers.end(),
-                   [](const BookAnswer& x, const BookAnswer& y) { return x.answer.tier < y.answer.tier; });
+  std::stable_sort(answers.begin(), answers.end(), [](const BookAnswer& x, const BookAnswer& y) {
+    return x.answer.tier < y.answer.tier;
+  });
   return answers;
 }
 
 std::vector<Answer> ShippedBooks::answers(const Query& query) {
   std::vector<Answer> answers;
-  for (BookAnswer& one : ask(query)) answers.push_back(as_shipped(std::move(one.answer), one.book->path));
+  for (BookAnswer& one : ask(query))
+    answers.push_back(as_shipped(std::move(one.answer), one.book->path));
   return answers;
 }
 
@@ -62,7 +65,8 @@ std::vector<Answer> ShippedBooks::ranked(const Query& query) {
   for (const BookAnswer& one : ask(query)) {
     try {
       for (Answer& candidate : usable_candidates(one.book->opened->candidates(query))) {
-        if (candidate.tier != Tier::preset_default) ranked.push_back(as_shipped(std::move(candidate), one.book->path));
+        if (candidate.tier != Tier::preset_default)
+          ranked.push_back(as_shipped(std::move(candidate), one.book->path));
       }
     } catch (const std::exception&) {
       // It answered a moment ago and cannot be read any more.
@@ -72,7 +76,9 @@ std::vector<Answer> ShippedBooks::ranked(const Query& query) {
 }
 
 std::vector<Answer> usable_candidates(const Explanation& explanation) {
-  const auto place = [](Tier tier) { return tier == Tier::predicted ? 0 : tier == Tier::preset_default ? 2 : 1; };
+  const auto place = [](Tier tier) {
+    return tier == Tier::predicted ? 0 : tier == Tier::preset_default ? 2 : 1;
+  };
   std::vector<Answer> candidates;
   for (const Consideration& one : explanation.considered) {
     const bool usable = one.obstacle == Obstacle::none || one.obstacle == Obstacle::not_needed;

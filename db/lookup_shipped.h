@@ -10,16 +10,18 @@
 
 namespace tunebook {
 
-// The books of LookupOptions::shipped_books. They are opened when the first question needs them; one that is missing or
-// cannot be read answers nothing. For many threads at once.
+// The books of LookupOptions::shipped_books. They are opened when the first question needs them;
+// one that is missing or cannot be read answers nothing. For many threads at once.
 class ShippedBooks {
  public:
   explicit ShippedBooks(const LookupOptions& options);
   bool empty() const { return books_.empty(); }
 
-  // What each book answers, but for presets; the best tier first, then the order of the books. Of tier `shipped`.
+  // What each book answers, but for presets; the best tier first, then the order of the books. Of
+  // tier `shipped`.
   std::vector<Answer> answers(const Query& query);
-  // Usable candidates of all books, the most promising first, book by book in the order of answers().
+  // Usable candidates of all books, the most promising first, book by book in the order of
+  // answers().
   std::vector<Answer> ranked(const Query& query);
 
  private:
@@ -39,7 +41,8 @@ class ShippedBooks {
   std::once_flag once_;
 };
 
-// The usable candidates of an explanation: its answer, what the model puts next, other winners, then presets.
+// The usable candidates of an explanation: its answer, what the model puts next, other winners,
+// then presets.
 std::vector<Answer> usable_candidates(const Explanation& explanation);
 
 }  // namespace tunebook

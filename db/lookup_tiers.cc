@@ -200,10 +200,12 @@ class TierWalk {
   }
   bool up_to_cap(NearestFirst& nearest, Tier tier) { return up_to(nearest, question_.near_cap, tier); }
 
+  bool is_same(const DeviceRows& rows) const {
+    return std::find(same_rows_.begin(), same_rows_.end(), &rows) != same_rows_.end();
+  }
   // The device that the configuration would run on, for a row of this tuned device.
   Device actual(const DeviceRows& rows) const {
-    const bool same = std::find(same_rows_.begin(), same_rows_.end(), &rows) != same_rows_.end();
-    return same || !question_.limits_known ? actual_device(question_.query->device, &rows.device().device) : question_.device;
+    return is_same(rows) || !question_.limits_known ? actual_device(question_.query->device, &rows.device().device) : question_.device;
   }
 
   bool consider(Tier tier, const NearestFirst::Pick& pick) {
@@ -215,7 +217,7 @@ class TierWalk {
     Answer candidate;
     try {
       candidate = to_answer(question_, tier, pick.distance, rows, row);
-      if (prediction_ && (tier == Tier::near || tier == Tier::far)) {
+      if (prediction_ && (tier == Tier::near || tier == Tier::far) && is_same(rows)) {
         candidate.expected_loss = prediction_->loss().nearest_mean;
       }
       if (version.spec == nullptr) {

@@ -28,9 +28,10 @@ std::string context_key(const KernelSpec& spec, const Problem& problem, const De
   std::string key = device.key();
   const DeviceLimits& limits = device.limits;
   for (const std::int64_t limit :
-       {limits.max_threads_per_block, limits.shared_bytes_per_block, limits.shared_bytes_per_block_optin,
-        limits.shared_bytes_per_sm, limits.registers_per_block, limits.registers_per_sm, limits.max_threads_per_sm,
-        limits.max_blocks_per_sm, limits.warp_size, limits.l2_bytes}) {
+       {limits.max_threads_per_block, limits.shared_bytes_per_block,
+        limits.shared_bytes_per_block_optin, limits.shared_bytes_per_sm, limits.registers_per_block,
+        limits.registers_per_sm, limits.max_threads_per_sm, limits.max_blocks_per_sm,
+        limits.warp_size, limits.l2_bytes}) {
     key += ' ' + std::to_string(limit);
   }
   for (const Dimension& dimension : spec.dimensions) {
@@ -47,7 +48,8 @@ PreparedModel::PreparedModel(TimeModel model, std::shared_ptr<const KernelSpec> 
     std::vector<Scalar>& values = declared_.emplace_back();
     for (const Value& value : parameter.values) values.push_back(Scalar::from(value));
   }
-  for (const Expression& constraint : spec_->constraints) constraints_.push_back(make_rule(constraint));
+  for (const Expression& constraint : spec_->constraints)
+    constraints_.push_back(make_rule(constraint));
   for (const std::string& text : model_.features) {
     features_.push_back(make_rule(Expression::compile(text, spec_->names)));
   }
@@ -66,12 +68,15 @@ PreparedModel::Rule PreparedModel::make_rule(Expression expression) {
   std::vector<std::size_t> parameters;
   for (const int slot : expression.slots()) {
     const auto place = static_cast<std::size_t>(slot);
-    if (place < sizes) rule.reads_sizes = rule.reads_sizes || !spec_->dimensions[place].categorical;
-    else if (place < sizes + spec_->parameters.size()) parameters.push_back(place - sizes);
+    if (place < sizes)
+      rule.reads_sizes = rule.reads_sizes || !spec_->dimensions[place].categorical;
+    else if (place < sizes + spec_->parameters.size())
+      parameters.push_back(place - sizes);
   }
   rule.expression = std::move(expression);
-  const auto known = std::find_if(projections_.begin(), projections_.end(),
-                                  [&](const Projection& one) { return one.parameters == parameters; });
+  const auto known =
+      std::find_if(projections_.begin(), projections_.end(),
+                   [&](const Projection& one) { return one.parameters == parameters; });
   rule.projection = static_cast<std::size_t>(known - projections_.begin());
   if (known != projections_.end()) return rule;
 
@@ -114,14 +119,16 @@ Configuration PreparedModel::configuration(std::size_t candidate) const {
   return configuration;
 }
 
-void PreparedModel::bind(KernelSpec::Scope& scope, const Projection& projection, std::size_t candidate) const {
+void PreparedModel::bind(KernelSpec::Scope& scope, const Projection& projection,
+                         std::size_t candidate) const {
   const std::size_t first = spec_->dimensions.size();
   for (const std::size_t parameter : projection.parameters) {
     scope[first + parameter] = declared_[parameter][model_.candidates[candidate].values[parameter]];
   }
 }
 
-void PreparedModel::filter(const Rule& rule, KernelSpec::Scope& scope, std::vector<std::uint32_t>& alive) const {
+void PreparedModel::filter(const Rule& rule, KernelSpec::Scope& scope,
+                           std::vector<std::uint32_t>& alive) const {
   const Projection& projection = projections_[rule.projection];
   std::vector<std::int8_t> verdicts(projection.classes, -1);
   std::erase_if(alive, [&](std::uint32_t candidate) {
@@ -149,7 +156,8 @@ std::vector<float> PreparedModel::values(const Rule& rule, KernelSpec::Scope& sc
   return values;
 }
 
-std::shared_ptr<const PreparedModel::Context> PreparedModel::context(const Problem& problem, const Device& device) const {
+std::shared_ptr<const PreparedModel::Context> PreparedModel::context(const Problem& problem,
+                                                                     const Device& device) const {
   const std::string key = context_key(*spec_, problem, device);
   {
     const std::lock_guard lock(mutex_);
@@ -167,7 +175,8 @@ std::shared_ptr<const PreparedModel::Context> PreparedModel::context(const Probl
   }
   made->values.resize(features_.size());
   for (const std::uint32_t feature : used_) {
-    if (!features_[feature].reads_sizes) made->values[feature] = values(features_[feature], scope, made->alive);
+    if (!features_[feature].reads_sizes)
+      made->values[feature] = values(features_[feature], scope, made->alive);
   }
   const std::lock_guard lock(mutex_);
   if (contexts_.size() == kMaxContexts) contexts_.erase(contexts_.begin());
@@ -175,14 +184,16 @@ std::shared_ptr<const PreparedModel::Context> PreparedModel::context(const Probl
   return made;
 }
 
-// One question: the features' values of the candidates that are left, and the trees as far as these differ.
+// One question: the features' values of the candidates that are left, and the trees as far as these
+// differ.
 class PreparedModel::Search {
  public:
   Search(const PreparedModel& prepared, const Context& context, KernelSpec::Scope& scope,
          std::vector<std::uint32_t> candidates)
       : prepared_(prepared), candidates_(std::move(candidates)), columns_(prepared.used_.size()) {
     column_of_.assign(prepared.features_.size(), 0);
-    for (std::size_t i = 0; i < columns_; ++i) column_of_[prepared.used_[i]] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < columns_; ++i)
+      column_of_[prepared.used_[i]] = static_cast<std::int32_t>(i);
     fill(context, scope);
     fold();
   }
@@ -200,7 +211,7 @@ class PreparedModel::Search {
   struct Node {
     std::int32_t column;  // of the values; -1: a leaf
     float threshold;
-    std::int32_t next;    // of a leaf its value
+    std::int32_t next;  // of a leaf its value
   };
   struct Tree {
     std::uint32_t root;
@@ -314,14 +325,16 @@ std::optional<std::size_t> PreparedModel::Search::least(const std::vector<bool>&
     // What the best so far comes to in the end, no other may exceed.
     std::int64_t best = std::min_element(left.begin(), left.end())->score;
     const std::size_t at = std::min_element(left.begin(), left.end())->candidate;
-    for (std::size_t i = end; i < trees_.size() && left.size() > 1; ++i) best += leaf(trees_[i], at);
+    for (std::size_t i = end; i < trees_.size() && left.size() > 1; ++i)
+      best += leaf(trees_[i], at);
     if (left.size() > 1) bound = std::min(bound, best);
     std::erase_if(left, [&](const Scored& one) { return one.score + rest_[end] > bound; });
   }
   return std::min_element(left.begin(), left.end())->candidate;
 }
 
-std::optional<PreparedModel::Scored> PreparedModel::first(const Problem& problem, const Device& device,
+std::optional<PreparedModel::Scored> PreparedModel::first(const Problem& problem,
+                                                          const Device& device,
                                                           const Usable& usable) const {
   const std::shared_ptr<const Context> context = this->context(problem, device);
   KernelSpec::Scope scope = spec_->scope(problem, device);
@@ -336,7 +349,8 @@ std::optional<PreparedModel::Scored> PreparedModel::first(const Problem& problem
   for (int attempt = 0; attempt <= kMaxRetries; ++attempt) {
     const std::optional<std::size_t> position = search.least(struck);
     if (!position) return std::nullopt;
-    if (usable(candidates[*position])) return Scored{search.score(*position), candidates[*position]};
+    if (usable(candidates[*position]))
+      return Scored{search.score(*position), candidates[*position]};
     struck[*position] = true;
   }
   std::vector<Scored> order;
@@ -344,19 +358,23 @@ std::optional<PreparedModel::Scored> PreparedModel::first(const Problem& problem
     if (!struck[i]) order.push_back({search.score(i), candidates[i]});
   }
   std::sort(order.begin(), order.end());
-  const auto found = std::find_if(order.begin(), order.end(), [&](const Scored& one) { return usable(one.candidate); });
+  const auto found = std::find_if(order.begin(), order.end(),
+                                  [&](const Scored& one) { return usable(one.candidate); });
   return found == order.end() ? std::nullopt : std::optional(*found);
 }
 
-std::vector<PreparedModel::Scored> PreparedModel::all(const Problem& problem, const Device& device) const {
+std::vector<PreparedModel::Scored> PreparedModel::all(const Problem& problem,
+                                                      const Device& device) const {
   KernelSpec::Scope scope = spec_->scope(problem, device);
   std::vector<Scored> order;
   std::vector<float> values(features_.size());
   for (std::size_t i = 0; i < model_.candidates.size(); ++i) {
     for (std::size_t parameter = 0; parameter < declared_.size(); ++parameter) {
-      scope[spec_->dimensions.size() + parameter] = declared_[parameter][model_.candidates[i].values[parameter]];
+      scope[spec_->dimensions.size() + parameter] =
+          declared_[parameter][model_.candidates[i].values[parameter]];
     }
-    for (std::size_t f = 0; f < features_.size(); ++f) values[f] = feature_value(features_[f].expression, scope);
+    for (std::size_t f = 0; f < features_.size(); ++f)
+      values[f] = feature_value(features_[f].expression, scope);
     order.push_back({model_.predict(values.data()), static_cast<std::uint32_t>(i)});
   }
   std::sort(order.begin(), order.end());

@@ -16,13 +16,14 @@
 
 namespace tunebook {
 
-// A model of time, made ready to answer many questions. Immutable but for a cache that has a lock of its own: shared
-// between threads.
+// A model of time, made ready to answer many questions. Immutable but for a cache that has a lock
+// of its own: shared between threads.
 //
-// What makes it fast: candidates that agree in the parameters that an expression reads share its value; expressions that
-// read no size are evaluated once per device and categories; nodes of trees that all candidates pass the same way are
-// folded away per question; and candidates that cannot win any more are left out as the trees are added up. None of this
-// changes the answer: it is exactly the least (score, index).
+// What makes it fast: candidates that agree in the parameters that an expression reads share its
+// value; expressions that read no size are evaluated once per device and categories; nodes of trees
+// that all candidates pass the same way are folded away per question; and candidates that cannot
+// win any more are left out as the trees are added up. None of this changes the answer: it is
+// exactly the least (score, index).
 class PreparedModel {
  public:
   PreparedModel(TimeModel model, std::shared_ptr<const KernelSpec> spec);
@@ -37,8 +38,10 @@ class PreparedModel {
     friend auto operator<=>(const Scored&, const Scored&) = default;
   };
   using Usable = std::function<bool(std::size_t candidate)>;
-  // The least of those that satisfy the constraints and that `usable` accepts; it is asked for few of them.
-  std::optional<Scored> first(const Problem& problem, const Device& device, const Usable& usable) const;
+  // The least of those that satisfy the constraints and that `usable` accepts; it is asked for few
+  // of them.
+  std::optional<Scored> first(const Problem& problem, const Device& device,
+                              const Usable& usable) const;
   // All candidates in order, whether usable or not. Slow and plain.
   std::vector<Scored> all(const Problem& problem, const Device& device) const;
 
@@ -57,19 +60,21 @@ class PreparedModel {
   // What holds for one device and one choice of categories, whatever the sizes.
   struct Context {
     std::string key;
-    std::vector<std::uint32_t> alive;         // candidates that pass the constraints that read no size
-    std::vector<std::vector<float>> values;   // of features that read no size, by class; else empty
+    std::vector<std::uint32_t> alive;  // candidates that pass the constraints that read no size
+    std::vector<std::vector<float>> values;  // of features that read no size, by class; else empty
   };
   class Search;
 
   Rule make_rule(Expression expression);
   // Splits classes by one more parameter's values; gives their number.
-  std::size_t refine(std::vector<std::uint32_t>& class_of, std::size_t classes, std::size_t parameter) const;
+  std::size_t refine(std::vector<std::uint32_t>& class_of, std::size_t classes,
+                     std::size_t parameter) const;
   void bind(KernelSpec::Scope& scope, const Projection& projection, std::size_t candidate) const;
   // Leaves those for which the constraint holds.
   void filter(const Rule& rule, KernelSpec::Scope& scope, std::vector<std::uint32_t>& alive) const;
   // By class, for the classes of these candidates.
-  std::vector<float> values(const Rule& rule, KernelSpec::Scope& scope, const std::vector<std::uint32_t>& of) const;
+  std::vector<float> values(const Rule& rule, KernelSpec::Scope& scope,
+                            const std::vector<std::uint32_t>& of) const;
   std::shared_ptr<const Context> context(const Problem& problem, const Device& device) const;
 
   TimeModel model_;
@@ -78,9 +83,9 @@ class PreparedModel {
   std::vector<Projection> projections_;
   std::vector<Rule> constraints_;
   std::vector<Rule> features_;
-  std::vector<std::uint32_t> used_;            // features that a tree asks for
+  std::vector<std::uint32_t> used_;  // features that a tree asks for
 
-  mutable std::mutex mutex_;                   // guards contexts_
+  mutable std::mutex mutex_;  // guards contexts_
   mutable std::vector<std::shared_ptr<const Context>> contexts_;
 };
 

@@ -35,7 +35,7 @@ struct TrialContext {
 
 struct TrialRecord {
   std::int64_t order = 0;      // order of proposal within its session; presets and the standing winner come first
-  std::string origin;          // "preset:naive", "standing_winner", "strategy"
+  std::string origin;          // "preset:naive", "standing_winner", "predicted", "from_book", "strategy"
   Configuration configuration;
   Outcome outcome = Outcome::ok;
   std::string message;
@@ -152,6 +152,13 @@ class Store {
                                         const Configuration& configuration) const;
   void record_trial(const std::string& session_id, const TrialContext& context, const Problem& problem,
                     const TrialRecord& trial);
+  // A session of trials that something else than `tune` has timed, finished and without a winner: no lookup is answered
+  // from it. `session.id` (32 hex digits) and all times are given, so that the same one added to several books stays one. In one
+  // transaction; false, and nothing changes, if the book has the session already.
+  bool add_learned_session(const TrialContext& context, const SessionRecord& session, const std::vector<TrialRecord>& trials);
+  // The declaration of a kernel's version, and the device of a key with its limits, as the book has them.
+  std::optional<nlohmann::ordered_json> kernel_spec(const std::string& kernel, const std::string& hash) const;
+  std::optional<Device> find_device(const std::string& key) const;
   // True if the session holds a trial of this order and configuration.
   bool has_proposal(const std::string& session_id, std::int64_t order, const Configuration& configuration) const;
   void record_winner(const TrialContext& context, const Problem& problem, const WinnerRecord& winner);

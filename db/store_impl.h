@@ -56,6 +56,9 @@ struct Store::Impl {
   // The kernel's parameter names in declared order, for showing configurations.
   std::vector<std::string> parameter_order(const std::string& session_uid);
   SessionRecord read_session(std::int64_t row);
+  // One row of a trial; the caller is in a write transaction.
+  void add_trial(const Hash& key, std::int64_t session, std::int64_t configuration, std::int64_t environment,
+                 const std::string& recorded_utc, const TrialRecord& trial);
   WinnerRecord read_winner(std::int64_t winner_row, const std::vector<std::string>& order);
 
   std::filesystem::path path;

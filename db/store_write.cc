@@ -155,11 +155,25 @@ void Store::add_wall_seconds(const std::string& session_id, double wall_seconds)
   });
 }
 
+void Store::Impl::add_trial(const Hash& key, std::int64_t session, std::int64_t configuration, std::int64_t environment,
+                            const std::string& recorded_utc, const TrialRecord& trial) {
+  const std::string samples = encode_doubles(trial.samples_us);
+  const Resources& needs = trial.resources;
+  insert_trial.execute(
+      as_blob(key), session, configuration, environment, recorded_utc, trial.order,
+      trial.origin, trial.reused, outcome_name(trial.outcome), trial.message, known(needs.registers),
+      known(needs.shared_static_bytes), known(needs.shared_dynamic_bytes), known(needs.spill_load_bytes),
+      known(needs.spill_store_bytes), known(needs.stack_bytes), known(needs.code_bytes), known(needs.max_threads_per_block),
+      known(needs.blocks_per_sm), trial.verified_problems, trial.verify_max_error, trial.median_us, trial.min_us,
+      trial.ci_low_us, trial.ci_high_us, sqlite::Blob{samples}, trial.launches_per_sample, trial.compile_seconds,
+      trial.verify_seconds, trial.time_seconds, trial.skipped_problems, trial.launch_us, trial.energy_j,
+      trial.conditions.sm_clock_mhz, trial.conditions.memory_clock_mhz, trial.conditions.temperature_c, trial.conditions.power_w,
+      trial.conditions.throttled, trial.conditions.retaken_batches);
+}
+
 void Store::record_trial(const std::string& session_id, const TrialContext& context, const Problem& problem,
                          const TrialRecord& trial) {
   const Hash key = trial_key(context, problem, trial.configuration);
-  const std::string samples = encode_doubles(trial.samples_us);
-  const Resources& needs = trial.resources;
   impl_->write([&] {
     const std::int64_t session = impl_->session_row(session_id);
     const std::int64_t configuration = impl_->interner.configuration(trial.configuration);
@@ -173,18 +187,9 @@ void Store::record_trial(const std::string& session_id, const TrialContext& cont
       row.next();
       last = row.text(0);
     }
-    impl_->insert_trial.execute(
-        as_blob(key), session, configuration, impl_->interner.environment(context.environment), now_utc_after(last), trial.order,
-        trial.origin, trial.reused, outcome_name(trial.outcome), trial.message, known(needs.registers),
-        known(needs.shared_static_bytes), known(needs.shared_dynamic_bytes), known(needs.spill_load_bytes),
-        known(needs.spill_store_bytes), known(needs.stack_bytes), known(needs.code_bytes), known(needs.max_threads_per_block),
-        known(needs.blocks_per_sm), trial.verified_problems, trial.verify_max_error, trial.median_us, trial.min_us,
-        trial.ci_low_us, trial.ci_high_us, sqlite::Blob{samples}, trial.launches_per_sample, trial.compile_seconds,
-        trial.verify_seconds, trial.time_seconds, trial.skipped_problems, trial.launch_us, trial.energy_j,
-        trial.conditions.sm_clock_mhz, trial.conditions.memory_clock_mhz, trial.conditions.temperature_c, trial.conditions.power_w,
-        trial.conditions.throttled, trial.conditions.retaken_batches);
+    impl_->add_trial(key, session, configuration, impl_->interner.environment(context.environment), now_utc_after(last), trial);
     if (trial.origin.starts_with("preset:")) {
-      record_requirement(impl_->database, session, configuration, needs);
+      record_requirement(impl_->database, session, configuration, trial.resources);
     }
     return 0;
   });

@@ -1,17 +1,17 @@
 #include "db/time_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <set>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "core/error.h"
 
-// The format (db/models.md): "TBTM", u32 format, u64 length of the whole, then the fields in the order
-// of the structure. Counts and indices are LEB128, signed numbers zigzag LEB128, f32 and f64
+// The format (db/models.md): "TBTM", u32 format, u64 length of the whole, then the fields in the
+// order of the structure. Counts and indices are LEB128, signed numbers zigzag LEB128, f32 and f64
 // little-endian. Each model has one encoding.
 
 namespace tunebook {
@@ -177,8 +177,8 @@ TimeModel::Node read_node(Reader& in, std::size_t at, const TimeModel& model) {
   return node;
 }
 
-// Each tree lies between its root and the next one, and each of its nodes has at most one parent: so
-// whatever walks a tree comes to an end, and visiting all of it takes one step a node.
+// Each tree lies between its root and the next one, and each of its nodes has at most one parent:
+// so whatever walks a tree comes to an end, and visiting all of it takes one step a node.
 void check_trees(const Reader& in, const TimeModel& model) {
   std::vector<std::uint8_t> depth(model.nodes.size(), 0), has_parent(model.nodes.size(), 0);
   std::size_t end = model.nodes.size();
@@ -231,9 +231,11 @@ void read_candidates(Reader& in, const KernelSpec& spec, TimeModel& model) {
   }
   std::vector<const TimeModel::Candidate*> order;
   for (const TimeModel::Candidate& candidate : model.candidates) order.push_back(&candidate);
-  std::sort(order.begin(), order.end(), [](const auto* x, const auto* y) { return x->values < y->values; });
-  const auto twice = std::adjacent_find(order.begin(), order.end(),
-                                        [](const auto* x, const auto* y) { return x->values == y->values; });
+  std::sort(order.begin(), order.end(),
+            [](const auto* x, const auto* y) { return x->values < y->values; });
+  const auto twice =
+      std::adjacent_find(order.begin(), order.end(),
+                         [](const auto* x, const auto* y) { return x->values == y->values; });
   in.require(twice == order.end(), "a candidate is there twice");
 }
 
@@ -261,10 +263,12 @@ void read_anchors(Reader& in, const KernelSpec& spec, TimeModel& model) {
     } catch (const InputError& error) {
       in.fail(fmt::format("tuned problem {}: {}", i, error.what()));
     }
-    in.require(!has_dtype || problem.at("dtype") == Value(model.dtype), "a tuned problem has another dtype");
+    in.require(!has_dtype || problem.at("dtype") == Value(model.dtype),
+               "a tuned problem has another dtype");
     in.require(seen.insert(anchor.problem).second, "a tuned problem is there twice");
     anchor.best_us = in.f64();
-    in.require(std::isfinite(anchor.best_us) && anchor.best_us > 0, "a time is not finite and above 0");
+    in.require(std::isfinite(anchor.best_us) && anchor.best_us > 0,
+               "a time is not finite and above 0");
     anchor.candidate = static_cast<std::uint32_t>(in.index(model.candidates.size(), "candidate"));
     model.anchors.push_back(std::move(anchor));
   }
@@ -277,8 +281,10 @@ void read_loss(Reader& in, TimeModel& model) {
   for (std::size_t i = 0; i < count; ++i) {
     TimeModel::LossBin bin;
     bin.distance_upto = in.f64();
-    in.require(bin.distance_upto >= 0 && bin.distance_upto > last, "distances of losses do not ascend");
-    in.require(std::isinf(bin.distance_upto) == (i + 1 == count), "the last distance alone is infinite");
+    in.require(bin.distance_upto >= 0 && bin.distance_upto > last,
+               "distances of losses do not ascend");
+    in.require(std::isinf(bin.distance_upto) == (i + 1 == count),
+               "the last distance alone is infinite");
     last = bin.distance_upto;
     bin.predicted_mean = in.share("an expected loss");
     bin.predicted_bound = in.share("a bound of losses");
@@ -292,8 +298,8 @@ void read_loss(Reader& in, TimeModel& model) {
 void check_dtype(const Reader& in, const KernelSpec& spec, const TimeModel& model) {
   const Dimension* const dtype = spec.find_dimension("dtype");
   const bool declared = dtype == nullptr ? model.dtype.empty()
-                                         : std::find(dtype->values.begin(), dtype->values.end(), model.dtype) !=
-                                               dtype->values.end();
+                                         : std::find(dtype->values.begin(), dtype->values.end(),
+                                                     model.dtype) != dtype->values.end();
   if (!declared) in.fail(fmt::format("the declaration has no dtype '{}'", model.dtype));
 }
 
@@ -331,8 +337,10 @@ std::string TimeModel::encode() const {
     for (const Value& value : anchor.problem) {
       const auto* const text = std::get_if<std::string>(&value);
       out.count(text != nullptr ? kTextTag : kSizeTag);
-      if (text != nullptr) out.text(*text);
-      else out.number(std::get<std::int64_t>(value));
+      if (text != nullptr)
+        out.text(*text);
+      else
+        out.number(std::get<std::int64_t>(value));
     }
     out.f64(anchor.best_us);
     out.count(anchor.candidate);
@@ -350,7 +358,8 @@ std::string TimeModel::encode() const {
   return out.finish();
 }
 
-TimeModel TimeModel::decode(std::string_view bytes, const KernelSpec& spec, const std::string& where) {
+TimeModel TimeModel::decode(std::string_view bytes, const KernelSpec& spec,
+                            const std::string& where) {
   Reader in(bytes, where);
   read_header(in, bytes);
   TimeModel model;
@@ -384,8 +393,9 @@ std::int64_t TimeModel::predict(const float* values) const {
 }
 
 const TimeModel::LossBin& TimeModel::loss_at(double distance) const {
-  const auto found = std::find_if(loss.begin(), loss.end() - 1,
-                                  [&](const LossBin& bin) { return distance <= bin.distance_upto; });
+  const auto found = std::find_if(loss.begin(), loss.end() - 1, [&](const LossBin& bin) {
+    return distance <= bin.distance_upto;
+  });
   return *found;
 }
 

@@ -1,16 +1,17 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "db/time_model.h"
 
 namespace tunebook {
 namespace {
 
-// Collects texts, each once and as far as they compile: a text that is too long or too deep is left out.
+// Collects texts, each once and as far as they compile: a text that is too long or too deep is left
+// out.
 class FeatureList {
  public:
   explicit FeatureList(const KernelSpec& spec) : spec_(spec) {}
@@ -44,8 +45,10 @@ void add_problem(const KernelSpec& spec, FeatureList& list) {
     const std::string& name = dimension.name;
     if (dimension.categorical) continue;
     list.add(name);
-    list.add(fmt::format("16 if {0} % 16 == 0 else 8 if {0} % 8 == 0 else 4 if {0} % 4 == 0 else 2 if {0} % 2 == 0 else 1",
-                         name));
+    list.add(
+        fmt::format("16 if {0} % 16 == 0 else 8 if {0} % 8 == 0 else 4 if {0} % 4 == 0 else 2 if "
+                    "{0} % 2 == 0 else 1",
+                    name));
     volume += (volume.empty() ? "" : " * ") + name;
   }
   if (!volume.empty()) list.add(volume);
@@ -68,7 +71,8 @@ void add_parameters(const KernelSpec& spec, FeatureList& list) {
     } else {
       // Of two values one feature tells both.
       for (std::size_t i = parameter.values.size() == 2 ? 1 : 0; i < parameter.values.size(); ++i) {
-        list.add(fmt::format("{} == {}", parameter.name, quoted(std::get<std::string>(parameter.values[i]))));
+        list.add(fmt::format("{} == {}", parameter.name,
+                             quoted(std::get<std::string>(parameter.values[i]))));
       }
     }
   }
@@ -100,13 +104,16 @@ std::string product(const std::array<Expression, 3>& extents) {
 
 LaunchTexts texts_of(const Launch& launch) {
   LaunchTexts texts;
-  if (!launch.repeat.empty() && launch.repeat.text() != "1") texts.repeat = "(" + launch.repeat.text() + ")";
+  if (!launch.repeat.empty() && launch.repeat.text() != "1")
+    texts.repeat = "(" + launch.repeat.text() + ")";
   texts.blocks = product(launch.grid);
   texts.threads = product(launch.block);
   texts.shared = launch.shared_bytes.empty() ? "0" : "(" + launch.shared_bytes.text() + ")";
   texts.blocks_per_sm =
-      fmt::format("max(1, min(device.max_blocks_per_sm, device.max_threads_per_sm // max(1, {})", texts.threads);
-  if (texts.shared != "0") texts.blocks_per_sm += fmt::format(", device.shared_bytes_per_sm // max(1, {})", texts.shared);
+      fmt::format("max(1, min(device.max_blocks_per_sm, device.max_threads_per_sm // max(1, {})",
+                  texts.threads);
+  if (texts.shared != "0")
+    texts.blocks_per_sm += fmt::format(", device.shared_bytes_per_sm // max(1, {})", texts.shared);
   texts.blocks_per_sm += "))";
   return texts;
 }
@@ -130,10 +137,15 @@ void add_launches(const KernelSpec& spec, FeatureList& list) {
   for (const Launch& launch : spec.launches) launches.push_back(texts_of(launch));
   if (launches.empty()) return;
   const bool once = launches.size() == 1 && launches.front().repeat.empty();
-  if (!once) list.add(sum(launches, [](const LaunchTexts& one) { return one.repeat.empty() ? "1" : one.repeat; }));
-  list.add(largest(launches, "max", [](const LaunchTexts& one) { return one.where_launched(one.threads); }));
-  list.add(largest(launches, "max", [](const LaunchTexts& one) { return one.where_launched(one.blocks); }));
-  list.add(largest(launches, "max", [](const LaunchTexts& one) { return one.where_launched(one.shared); }));
+  if (!once)
+    list.add(sum(launches,
+                 [](const LaunchTexts& one) { return one.repeat.empty() ? "1" : one.repeat; }));
+  list.add(largest(launches, "max",
+                   [](const LaunchTexts& one) { return one.where_launched(one.threads); }));
+  list.add(largest(launches, "max",
+                   [](const LaunchTexts& one) { return one.where_launched(one.blocks); }));
+  list.add(largest(launches, "max",
+                   [](const LaunchTexts& one) { return one.where_launched(one.shared); }));
   list.add(largest(launches, "min", [](const LaunchTexts& one) {
     return one.where_launched(one.blocks_per_sm, "device.max_blocks_per_sm");
   }));
@@ -145,7 +157,8 @@ void add_launches(const KernelSpec& spec, FeatureList& list) {
     return one.in_all(fmt::format("{} / (device.sm_count * {})", one.blocks, one.blocks_per_sm));
   });
   const std::string whole_waves = sum(launches, [](const LaunchTexts& one) {
-    return one.in_all(fmt::format("ceil_div({}, device.sm_count * {})", one.blocks, one.blocks_per_sm));
+    return one.in_all(
+        fmt::format("ceil_div({}, device.sm_count * {})", one.blocks, one.blocks_per_sm));
   });
   list.add(waves);
   list.add(whole_waves + " / " + waves);
@@ -154,7 +167,9 @@ void add_launches(const KernelSpec& spec, FeatureList& list) {
     if (!dimension.categorical) volume += (volume.empty() ? "" : " * ") + dimension.name;
   }
   if (!volume.empty()) {
-    const auto threads = [](const LaunchTexts& one) { return one.in_all(one.blocks + " * " + one.threads); };
+    const auto threads = [](const LaunchTexts& one) {
+      return one.in_all(one.blocks + " * " + one.threads);
+    };
     list.add(fmt::format("{} / ({})", sum(launches, threads), volume));
   }
 }
@@ -167,12 +182,17 @@ std::optional<std::vector<std::string>> arguments_at(std::string_view text, std:
   for (std::size_t i = open; i < text.size(); ++i) {
     const char c = text[i];
     const bool outermost = quote == 0 && depth == 1;
-    if (quote != 0 ? c == quote : c == '\'' || c == '"') quote = quote != 0 ? '\0' : c;
-    else if (quote == 0 && (c == '(' || c == '[')) ++depth;
-    else if (quote == 0 && (c == ')' || c == ']')) --depth;
+    if (quote != 0 ? c == quote : c == '\'' || c == '"')
+      quote = quote != 0 ? '\0' : c;
+    else if (quote == 0 && (c == '(' || c == '['))
+      ++depth;
+    else if (quote == 0 && (c == ')' || c == ']'))
+      --depth;
     if (depth == 0) return arguments;
-    if (outermost && c == ',') arguments.emplace_back();
-    else if (i > open) arguments.back() += c;
+    if (outermost && c == ',')
+      arguments.emplace_back();
+    else if (i > open)
+      arguments.back() += c;
   }
   return std::nullopt;
 }
@@ -194,7 +214,8 @@ bool reads(const KernelSpec& spec, const std::string& text, bool parameters) {
 
 std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(' ');
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(' ') - first + 1);
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
 // Of each ceil_div(size, tile) in a grid: how many tiles, and what the last one wastes.
@@ -203,7 +224,8 @@ void add_tiles(const KernelSpec& spec, FeatureList& list) {
   for (const Launch& launch : spec.launches) {
     for (const Expression& extent : launch.grid) {
       const std::string& text = extent.text();
-      for (std::size_t at = text.find(kCall); at != std::string::npos; at = text.find(kCall, at + 1)) {
+      for (std::size_t at = text.find(kCall); at != std::string::npos;
+           at = text.find(kCall, at + 1)) {
         const auto arguments = arguments_at(text, at + kCall.size() - 1);
         if (!arguments || arguments->size() != 2) continue;
         const std::string size = trimmed(arguments->front()), tile = trimmed(arguments->back());

@@ -175,7 +175,7 @@ class Reader {
   void read_trials() {
     sqlite::Statement select(book_,
                              "SELECT session_id, configuration_id, outcome, median_us, registers, shared_static_bytes, "
-                             "shared_dynamic_bytes, verified_problems, reused, recorded_utc FROM trial ORDER BY id");
+                             "shared_dynamic_bytes, verified_problems, reused, recorded_utc, origin FROM trial ORDER BY id");
     sqlite::Statement::Run row = select.run();
     while (row.next()) {
       const auto session = sessions_.find(row.integer(0));
@@ -185,7 +185,10 @@ class Reader {
         throw InputError(fmt::format("book {}: it has a trial of an unknown outcome \"{}\" (a newer Tunebook may know it)", book_.name(),
                                      row.text_view(2)));
       }
-      if (proves_bad(*outcome)) condemn(session->second, row.integer(1));
+      // An application's trial was compared with another configuration's results on the application's data: enough to learn
+      // its time from, not enough to condemn it.
+      const bool of_application = row.text_view(10) == "launch";
+      if (proves_bad(*outcome) && !of_application) condemn(session->second, row.integer(1));
       Gathered* const group = group_of(session->second, row.integer(1));
       if (group == nullptr) continue;
       Measurement read;
@@ -195,7 +198,7 @@ class Reader {
       trial.registers = row.optional_integer(4).value_or(-1);
       const auto shared_static = row.optional_integer(5), shared_dynamic = row.optional_integer(6);
       if (shared_static || shared_dynamic) trial.shared_bytes = shared_static.value_or(0) + shared_dynamic.value_or(0);
-      trial.verified = row.integer(7) > 0 || session->second.method.ends_with("/replay");
+      trial.verified = row.integer(7) > 0 || of_application || session->second.method.ends_with("/replay");
       trial.recorded_utc = row.text(9);
       read.reused = row.integer(8) != 0;
       // A copy of an older result is no newer measurement. Rows come by id, which decides between equal times.

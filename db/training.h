@@ -20,7 +20,7 @@ struct TrainingTrial {
   double median_us = 0;             // ok and abandoned: positive and finite (abandoned: it takes at least so long); else 0
   std::int64_t registers = -1;      // per thread; -1: not known
   std::int64_t shared_bytes = -1;   // static and dynamic, of one block; -1: not known
-  bool verified = false;            // it was checked against the reference; recorded times of a replay count as checked
+  bool verified = false;            // it was checked against the reference; recorded times of a replay and an application's own count as checked
   std::string recorded_utc;
 };
 

@@ -107,7 +107,7 @@ struct Rates {
 // A configuration with all that is known of it: a finalist, or one of the fastest of the first pass.
 struct ConfigurationRow {
   Configuration configuration;  // in declared order
-  std::string origin;           // "preset:NAME", "standing_winner", "from_book", "strategy"; "" if not known
+  std::string origin;           // "preset:NAME", "standing_winner", "predicted", "from_book", "strategy"; "" if not known
   std::int64_t evaluation = 0;  // its place in the session, from 1; 0: not known
   bool winner = false, finalist = false, in_tie_set = false;
   std::optional<TimeEstimate> first_pass;     // of the search

@@ -19,6 +19,7 @@
 
 #include "db/lookup_limits.h"
 #include "db/store.h"
+#include "model_book.h"
 #include "support/synthetic_book.h"
 #include "tunebook/lookup.h"
 
@@ -26,12 +27,13 @@ namespace {
 
 using tunebook::Lookup;
 using tunebook::Query;
+using tunebook::testing::ModelBook;
 using tunebook::testing::SyntheticBook;
 
 constexpr SyntheticBook kPublished = {100, 10, 1000, 0, true};
 constexpr SyntheticBook kShapes = {1, 1, 10'000, 0, true};
 
-std::filesystem::path published_book, shapes_book, working_book;
+std::filesystem::path published_book, shapes_book, working_book, model_book;
 
 Query question(int kernel, int device, int problem) {
   Query query;
@@ -128,7 +130,41 @@ void unknown_repeated(benchmark::State& state) {
   }
 }
 
-std::filesystem::path make_book(const std::filesystem::path& folder, const std::string& name, const SyntheticBook& book) {
+// The model's answer for a shape that nobody tuned: with opening and reading, then another shape each time.
+void predicted_first(benchmark::State& state) {
+  int i = 0;
+  for (auto _ : state) {
+    const Query query = ModelBook::question(i++);
+    const Lookup lookup(model_book.string());
+    check(is_tier(lookup.best(query), tunebook::Tier::predicted), "predicted");
+  }
+}
+
+void predicted_next(benchmark::State& state) {
+  const Lookup lookup(model_book.string());
+  std::vector<Query> queries;
+  for (int q = 0; q < 20'000; ++q) {
+    queries.push_back(ModelBook::question(q));
+  }
+  lookup.best(queries.back());
+  std::size_t at = 0;
+  for (auto _ : state) {
+    check(is_tier(lookup.best(queries[at]), tunebook::Tier::predicted), "predicted");
+    at = (at + 1) % queries.size();
+  }
+}
+
+void ranked(benchmark::State& state) {
+  const Lookup lookup(model_book.string());
+  lookup.best(ModelBook::question(0));
+  int i = 1;
+  for (auto _ : state) {
+    check(!lookup.ranked(ModelBook::question(i++), 3).empty(), "ranked");
+  }
+}
+
+template <class Book>
+std::filesystem::path make_book(const std::filesystem::path& folder, const std::string& name, const Book& book) {
   const std::filesystem::path path = folder / name;
   if (!std::filesystem::exists(path)) {
     const auto start = std::chrono::steady_clock::now();
@@ -136,8 +172,7 @@ std::filesystem::path make_book(const std::filesystem::path& folder, const std::
     std::filesystem::remove(unfinished);
     book.write(unfinished);
     std::filesystem::rename(unfinished, path);
-    std::cerr << name << ": " << book.winners() << " winners, " << book.trials << " trials, "
-              << std::filesystem::file_size(path) / 1'000'000 << " MB, made in "
+    std::cerr << name << ": " << std::filesystem::file_size(path) / 1000 << " kB, made in "
               << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << " s\n";
     // A file that was changed just now is not yet taken for settled.
     std::this_thread::sleep_for(std::chrono::milliseconds(1100));
@@ -163,6 +198,9 @@ void add_benchmarks() {
   RegisterBenchmark("unknown_shape/first", unknown_first)->Unit(kMicrosecond);
   RegisterBenchmark("unknown_shape/next", unknown_next)->Unit(kMicrosecond);
   RegisterBenchmark("unknown_shape/repeated", unknown_repeated);
+  RegisterBenchmark("predicted/first", predicted_first)->Unit(kMicrosecond);
+  RegisterBenchmark("predicted/next", predicted_next)->Unit(kMicrosecond);
+  RegisterBenchmark("ranked", ranked)->Unit(kMicrosecond);
 }
 
 std::int64_t trials() {
@@ -184,8 +222,10 @@ int main(int argc, char** argv) {
       throw std::runtime_error("no temporary folder can be made");
     }
     published_book = make_book(folder, "published.db", kPublished);
+    model_book = make_book(folder, "model.db", ModelBook());
     shapes_book = make_book(folder, "shapes.db", kShapes);
-    working_book = make_book(folder, "working.db", {kPublished.kernels, kPublished.devices, kPublished.problems, trials(), false});
+    working_book = make_book(folder, "working.db",
+                             SyntheticBook{kPublished.kernels, kPublished.devices, kPublished.problems, trials(), false});
     add_benchmarks();
     benchmark::RunSpecifiedBenchmarks();
   } catch (const std::exception& error) {

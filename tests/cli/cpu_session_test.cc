@@ -203,5 +203,26 @@ TEST_F(CpuSession, TwoSessionsShareOneBook) {
   EXPECT_EQ(health.winners, 2);
 }
 
+// Three problems with 13 trials each are enough for a model of time.
+TEST_F(CpuSession, BeginsWithWhatTheBookPredicts) {
+  const auto session = [](const std::string& shape, const std::string& budget,
+                          const std::string& from_book) {
+    return json(tune("vector_add", shape, {"--budget", budget, from_book, "--strategy", "random",
+                                           "--finalists", "1"}));
+  };
+  for (const char* shape : {"4096", "65536", "200000"}) {
+    const auto tuned = run_json(session(shape, "12", "--from-book"));
+    EXPECT_EQ(tuned["predicted_trials"], 0) << "too little is known";
+  }
+  const auto short_one = run_json(session("30000", "3", "--from-book=3"));
+  EXPECT_GE(short_one["predicted_trials"], 2) << "the preset default may be one of the three";
+  EXPECT_EQ(short_one["trials"]["ok"].get<int>() + short_one["trials"].value("abandoned", 0), 4);
+  EXPECT_TRUE(short_one["winner"].is_object());
+  const auto without = run_json(session("20000", "4", "--no-from-book"));
+  EXPECT_EQ(without["from_book_trials"], 0);
+  EXPECT_NE(run(session("30000", "3", "--from-book=x")).exit_code, 0);
+  EXPECT_EQ(run(session("30000", "3", "--from-book=0")).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace tunebook::test

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "cli_support.h"
+#include "db/sqlite.h"
 #include "db/store.h"
 
 namespace tunebook::test {
 namespace {
 
 using Words = std::vector<std::string>;
-const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "publish", "export", "replay", "report", "compare", "doctor"};
+const Words kVerbs = {"devices", "calibrate", "list", "check", "space", "tune", "run", "emit", "best", "portfolio", "publish", "export", "replay", "report", "compare", "doctor"};
 
 class Verbs : public CliTest {
  protected:
@@ -237,7 +238,8 @@ TEST_F(Verbs, BestBeforeAndAfterTuning) {
   EXPECT_FALSE(std::filesystem::exists(book()));
 
   const auto tuned = run_json(vector_add("tune", {"--budget", "3", "--presets", "--finalist-processes", "2", "--json"}));
-  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "from_book_trials", "ceiling", "baseline",
+  EXPECT_EQ(keys_of(tuned), (Words{"kernel", "problem", "device", "session", "trials", "winner", "presets", "wall_s", "configurations_per_s", "from_book_trials",
+                                    "predicted_trials", "ceiling", "baseline",
                                     "measured", "from_book", "cut", "previous", "clock", "ladder"}));
   EXPECT_EQ(keys_of(tuned["winner"]), (Words{"configuration", "median_us", "ci_us", "gflops", "gbps", "tie_set", "verified_problems", "skipped_problems",
                     "verified_ragged", "objective", "session", "process_medians_us"}));
@@ -283,6 +285,20 @@ TEST_F(Verbs, DoctorChangesNothing) {
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_NE(result.out.find("no Tunebook book"), std::string::npos) << result.out;
   EXPECT_EQ(std::filesystem::file_size(empty), 0U);
+}
+
+TEST_F(Verbs, DoctorNamesADamagedModel) {
+  ASSERT_EQ(run(vector_add("tune", {"--budget", "1", "--finalists", "0"})).exit_code, 0);
+  {
+    sqlite::Database database(book(), sqlite::Database::Mode::read_write);
+    database.execute(
+        "INSERT INTO model (kernel_id, device_id, dtype, method, format, content_hash, body, trials, problems, learned_from, learned_utc) "
+        "SELECT kernel_id, device_id, '', method, 1, zeroblob(16), x'00', 1, 1, 'here', '2026-12-01T00:00:00.000000Z' FROM session");
+  }
+  const ProgramResult result = run({"doctor", "--json"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_NE(result.out.find("vector_add on "), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("learn it again: tunebook learn"), std::string::npos) << result.out;
 }
 
 // A result that does not arrive is no success.

@@ -269,7 +269,8 @@ std::optional<ModelAnswer> model_best(const ModelBook& book, const Query& query,
       const ModelWinner& winner = *candidate.winner;
       if (!belongs(candidate) || !may_run(winner, asked, candidate.device)) continue;
       ModelAnswer answer{candidate.tier, candidate.distance, winner.session, winner.tile, winner.wide, staleness(winner.hash), {}, {}, {}, ""};
-      if (predicted.loss != nullptr && (candidate.tier == Tier::near || candidate.tier == Tier::far)) {
+      const bool may_carry = candidate.tier == Tier::near || candidate.tier == Tier::far;
+      if (predicted.loss != nullptr && may_carry && !candidate.other_device) {
         answer.expected_loss = predicted.loss->nearest_mean;
       }
       return answer;

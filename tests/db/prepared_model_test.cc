@@ -2,16 +2,16 @@
 
 #include "db/prepared_model.h"
 
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "book_fixture.h"
 #include "core/random.h"
@@ -19,7 +19,8 @@
 namespace tunebook::testing {
 namespace {
 
-// Five parameters of eight values; constraints with and without sizes, one of which fails for some values.
+// Five parameters of eight values; constraints with and without sizes, one of which fails for some
+// values.
 const char* const kWideSpec = R"json({
   "tunebook": 1, "kernel": "wide", "summary": "for tests", "source": "kernel.cu", "entry": "wide",
   "instantiate": ["A", "B", "C", "D", "E"],
@@ -45,13 +46,16 @@ std::uint32_t add_tree(Random& random, TimeModel& model, int depth, std::int64_t
   for (std::size_t i = 0; i < open.size(); ++i) {
     const auto [at, level] = open[i];
     if (level == depth || random.below(8) == 0) {
-      model.nodes[at].next = static_cast<std::int32_t>(static_cast<std::int64_t>(random.below(201)) - 100) *
-                             static_cast<std::int32_t>(scale);
+      model.nodes[at].next =
+          static_cast<std::int32_t>(static_cast<std::int64_t>(random.below(201)) - 100) *
+          static_cast<std::int32_t>(scale);
       continue;
     }
     const auto children = model.nodes.size();
-    const float threshold = random.below(2) == 0 ? static_cast<float>(random.below(10)) : static_cast<float>(random.below(2000)) / 4;
-    model.nodes[at] = {static_cast<std::int32_t>(random.below(model.features.size())), threshold, static_cast<std::int32_t>(children)};
+    const float threshold = random.below(2) == 0 ? static_cast<float>(random.below(10))
+                                                 : static_cast<float>(random.below(2000)) / 4;
+    model.nodes[at] = {static_cast<std::int32_t>(random.below(model.features.size())), threshold,
+                       static_cast<std::int32_t>(children)};
     model.nodes.resize(children + 2);
     open.push_back({children, level + 1});
     open.push_back({children + 1, level + 1});
@@ -83,7 +87,8 @@ TimeModel wide_model(Random& random, const KernelSpec& spec) {
 }
 
 TEST(PreparedModelTest, FirstIsTheLeastOfAll) {
-  const auto spec = std::make_shared<const KernelSpec>(KernelSpec::parse(nlohmann::ordered_json::parse(kWideSpec), "kernel.json"));
+  const auto spec = std::make_shared<const KernelSpec>(
+      KernelSpec::parse(nlohmann::ordered_json::parse(kWideSpec), "kernel.json"));
   Random random(7);
   int none = 0, refused = 0;
   for (int round = 0; round < 60; ++round) {
@@ -97,7 +102,9 @@ TEST(PreparedModelTest, FirstIsTheLeastOfAll) {
       if (random.below(4) == 0) device.sm_count = 0;
       // Some questions refuse many first choices.
       const std::uint64_t refusing = random.below(3) == 0 ? 10 : 0;
-      const auto usable = [&](std::size_t candidate) { return candidate * 7 % 10 >= refusing * 9 / 10; };
+      const auto usable = [&](std::size_t candidate) {
+        return candidate * 7 % 10 >= refusing * 9 / 10;
+      };
 
       std::optional<PreparedModel::Scored> expected;
       for (const PreparedModel::Scored& one : prepared.all(problem, device)) {
@@ -113,7 +120,8 @@ TEST(PreparedModelTest, FirstIsTheLeastOfAll) {
         }
         if (valid && !expected) expected = one;
       }
-      ASSERT_EQ(prepared.first(problem, device, usable), expected) << "round " << round << ", question " << question;
+      ASSERT_EQ(prepared.first(problem, device, usable), expected)
+          << "round " << round << ", question " << question;
       none += expected ? 0 : 1;
       refused += refusing > 0 ? 1 : 0;
     }

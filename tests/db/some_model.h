@@ -16,8 +16,8 @@ KernelSpec fixture_spec();
 //   BM 16: 1000; BM 32: 2000 where m < 512, else 100; BM 64: 3000 where m < 512, else 50; each + 5.
 TimeModel some_model();
 
-// Puts the model into the book at `path`, in place of one for the same kernel, device, dtype and method.
-// `body`: other bytes than the model's own.
+// Puts the model into the book at `path`, in place of one for the same kernel, device, dtype and
+// method. `body`: other bytes than the model's own.
 void put_model(const std::string& path, const TimeModel& model, std::int64_t kernel_row = 1,
                std::int64_t device_row = 1);
 void put_model_bytes(const std::string& path, const TimeModel& model, const std::string& body,

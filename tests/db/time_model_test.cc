@@ -2,6 +2,8 @@
 
 #include "db/time_model.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -9,8 +11,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 #include "book_fixture.h"
 #include "core/error.h"
@@ -23,8 +23,8 @@ namespace {
 
 using Node = TimeModel::Node;
 
-float value_of(const KernelSpec& spec, const std::string& text, const Problem& problem, const Configuration& configuration,
-               const Device& device = some_gpu()) {
+float value_of(const KernelSpec& spec, const std::string& text, const Problem& problem,
+               const Configuration& configuration, const Device& device = some_gpu()) {
   KernelSpec::Scope scope = spec.scope(problem, device);
   spec.bind(scope, configuration);
   return feature_value(Expression::compile(text, spec.names), scope);
@@ -86,10 +86,20 @@ TEST(TimeModelTest, RefusesWhatItsHeaderForbids) {
       {[](TimeModel& m) { m.nodes[3].next = 6; }, "points out of its tree"},
       {[](TimeModel& m) { m.nodes[9].next = 11; }, "points out of its tree"},
       {[](TimeModel& m) { m.nodes[3].next = 4; }, "two parents"},
-      {[](TimeModel& m) { m.nodes[0].threshold = std::numeric_limits<float>::infinity(); }, "threshold is not finite"},
-      {[](TimeModel& m) { m.roots = {1, 7}; }, "before the first tree"},
-      {[](TimeModel& m) { m.roots = {0, 0}; }, "roots do not ascend"},
-      {[](TimeModel& m) { m.roots = {0, 12}; }, "a root is out of range"},
+      {[](TimeModel& m) { m.nodes[0].threshold = std::numeric_limits<float>::infinity(); },
+       "threshold is not finite"},
+      {[](TimeModel& m) {
+         m.roots = {1, 7};
+       },
+       "before the first tree"},
+      {[](TimeModel& m) {
+         m.roots = {0, 0};
+       },
+       "roots do not ascend"},
+      {[](TimeModel& m) {
+         m.roots = {0, 12};
+       },
+       "a root is out of range"},
       {[](TimeModel& m) { m.base = std::numeric_limits<std::int64_t>::min(); }, "a base of"},
       {[](TimeModel& m) { m.candidates.clear(); }, "no candidate"},
       {[](TimeModel& m) { m.candidates[0].values[0] = 3; }, "value 3 is out of range, there are 3"},
@@ -119,7 +129,8 @@ TEST(TimeModelTest, RefusesWhatItsHeaderForbids) {
     TimeModel model = some_model();
     damage(model);
     const std::string error = error_of([&] { TimeModel::decode(model.encode(), spec, "model 7"); });
-    EXPECT_NE(error.find(expected), std::string::npos) << "expected \"" << expected << "\", found \"" << error << "\"";
+    EXPECT_NE(error.find(expected), std::string::npos)
+        << "expected \"" << expected << "\", found \"" << error << "\"";
     EXPECT_TRUE(error.starts_with("model 7: ")) << error;
   }
 }
@@ -140,23 +151,29 @@ TEST(TimeModelTest, RefusesTreesThatAreTooDeep) {
   chain(TimeModel::kMaxDepth);
   EXPECT_EQ(TimeModel::decode(model.encode(), fixture_spec(), "test"), model);
   chain(TimeModel::kMaxDepth + 1);
-  EXPECT_NE(error_of([&] { TimeModel::decode(model.encode(), fixture_spec(), "test"); }).find("too deep"), std::string::npos);
+  EXPECT_NE(
+      error_of([&] { TimeModel::decode(model.encode(), fixture_spec(), "test"); }).find("too deep"),
+      std::string::npos);
 }
 
 TEST(TimeModelTest, RefusesOtherBytes) {
   const KernelSpec spec = fixture_spec();
   const std::string good = some_model().encode();
-  const auto error = [&](const std::string& bytes) { return error_of([&] { TimeModel::decode(bytes, spec, "test"); }); };
+  const auto error = [&](const std::string& bytes) {
+    return error_of([&] { TimeModel::decode(bytes, spec, "test"); });
+  };
   EXPECT_NE(error("").find("no model of time"), std::string::npos);
   EXPECT_NE(error("SQLite format 3").find("no model of time"), std::string::npos);
   std::string other = good;
   other[4] = 2;
   EXPECT_NE(error(other).find("format 2, this program reads 1"), std::string::npos);
   EXPECT_NE(error(good + '\0').find(" are there; learn it again"), std::string::npos);
-  for (std::size_t size = 0; size < good.size(); ++size) ASSERT_NE(error(good.substr(0, size)), "") << size;
+  for (std::size_t size = 0; size < good.size(); ++size)
+    ASSERT_NE(error(good.substr(0, size)), "") << size;
 }
 
-// Bytes that are changed at random are refused, or are another model that is safe to use; never anything else.
+// Bytes that are changed at random are refused, or are another model that is safe to use; never
+// anything else.
 TEST(TimeModelTest, ChangedBytesAreRefusedOrAModel) {
   const KernelSpec spec = fixture_spec();
   const std::string good = some_model().encode();
@@ -169,14 +186,24 @@ TEST(TimeModelTest, ChangedBytesAreRefusedOrAModel) {
     for (std::uint64_t i = 0; i < changes; ++i) {
       const std::size_t at = random.below(bytes.size());
       switch (random.below(4)) {
-        case 0: bytes[at] = static_cast<char>(random.below(256)); break;
-        case 1: bytes[at] = static_cast<char>(static_cast<unsigned char>(bytes[at]) ^ (1u << random.below(8))); break;
-        case 2: bytes.erase(at, 1 + random.below(4)); break;
-        default: bytes.insert(at, 1 + random.below(4), static_cast<char>(random.below(256))); break;
+        case 0:
+          bytes[at] = static_cast<char>(random.below(256));
+          break;
+        case 1:
+          bytes[at] =
+              static_cast<char>(static_cast<unsigned char>(bytes[at]) ^ (1u << random.below(8)));
+          break;
+        case 2:
+          bytes.erase(at, 1 + random.below(4));
+          break;
+        default:
+          bytes.insert(at, 1 + random.below(4), static_cast<char>(random.below(256)));
+          break;
       }
     }
     // The length is made right, or nothing behind it would be reached.
-    for (std::size_t i = 0; i < 8 && bytes.size() >= 16; ++i) bytes[8 + i] = static_cast<char>((bytes.size() >> (8 * i)) & 0xff);
+    for (std::size_t i = 0; i < 8 && bytes.size() >= 16; ++i)
+      bytes[8 + i] = static_cast<char>((bytes.size() >> (8 * i)) & 0xff);
     try {
       const TimeModel model = TimeModel::decode(bytes, spec, "test");
       ASSERT_EQ(model.encode(), bytes) << "a model has one encoding";
@@ -193,7 +220,9 @@ TEST(TimeModelTest, ChangedBytesAreRefusedOrAModel) {
 
 TEST(TimeModelTest, ValuesOfFeatures) {
   const KernelSpec spec = fixture_spec();
-  const auto value = [&](const std::string& text) { return value_of(spec, text, matmul_problem(100, 64, 64), tile(32, true)); };
+  const auto value = [&](const std::string& text) {
+    return value_of(spec, text, matmul_problem(100, 64, 64), tile(32, true));
+  };
   EXPECT_EQ(value("m"), 100.0f);
   EXPECT_EQ(value("PAD"), 1.0f);
   EXPECT_EQ(value("m / 3"), static_cast<float>(100.0 / 3.0));
@@ -207,11 +236,16 @@ TEST(TimeModelTest, AutomaticFeatures) {
   const KernelSpec spec = fixture_spec();
   const std::vector<std::string> features = automatic_features(spec);
   const std::vector<std::string> first = {
-      "m", "16 if m % 16 == 0 else 8 if m % 8 == 0 else 4 if m % 4 == 0 else 2 if m % 2 == 0 else 1", "n"};
+      "m",
+      "16 if m % 16 == 0 else 8 if m % 8 == 0 else 4 if m % 4 == 0 else 2 if m % 2 == 0 else 1",
+      "n"};
   ASSERT_GE(features.size(), first.size());
   EXPECT_TRUE(std::equal(first.begin(), first.end(), features.begin()));
-  const auto has = [&](const std::string& text) { return std::find(features.begin(), features.end(), text) != features.end(); };
-  for (const char* const text : {"m * n * k", "BM", "1 if PAD else 0", "(n) / (BM)", "ceil_div(m, BM) * (BM) / (m)"}) {
+  const auto has = [&](const std::string& text) {
+    return std::find(features.begin(), features.end(), text) != features.end();
+  };
+  for (const char* const text :
+       {"m * n * k", "BM", "1 if PAD else 0", "(n) / (BM)", "ceil_div(m, BM) * (BM) / (m)"}) {
     EXPECT_TRUE(has(text)) << text;
   }
   EXPECT_FALSE(has("dtype == 'f16'")) << "each dtype has a model of its own";
@@ -221,18 +255,24 @@ TEST(TimeModelTest, AutomaticFeatures) {
   gpu.limits.max_threads_per_sm = 2048;
   gpu.limits.shared_bytes_per_sm = 233472;
   std::vector<float> values;
-  for (const std::string& text : features) values.push_back(value_of(spec, text, matmul_problem(200, 100, 64), tile(32), gpu));
-  const auto has_value = [&](float value) { return std::find(values.begin(), values.end(), value) != values.end(); };
-  for (const float value : {200.0f, 8.0f, 4.0f, 128.0f, 28.0f, 4096.0f, 16.0f}) EXPECT_TRUE(has_value(value)) << value;
+  for (const std::string& text : features)
+    values.push_back(value_of(spec, text, matmul_problem(200, 100, 64), tile(32), gpu));
+  const auto has_value = [&](float value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  };
+  for (const float value : {200.0f, 8.0f, 4.0f, 128.0f, 28.0f, 4096.0f, 16.0f})
+    EXPECT_TRUE(has_value(value)) << value;
   EXPECT_TRUE(has_value(static_cast<float>(28.0 / (132 * 16)))) << "waves";
-  EXPECT_TRUE(has_value(static_cast<float>(132 * 16 / 28.0))) << "a whole wave over what it is filled to";
+  EXPECT_TRUE(has_value(static_cast<float>(132 * 16 / 28.0)))
+      << "a whole wave over what it is filled to";
   EXPECT_TRUE(has_value(static_cast<float>(100.0 / 32))) << "tiles";
   EXPECT_TRUE(has_value(static_cast<float>(128.0 / 100))) << "waste";
   EXPECT_FALSE(has_value(TimeModel::kNoValue));
 
   gpu.sm_count = 0;  // an unknown number: no value, no fault
   values.clear();
-  for (const std::string& text : features) values.push_back(value_of(spec, text, matmul_problem(200, 100, 64), tile(32), gpu));
+  for (const std::string& text : features)
+    values.push_back(value_of(spec, text, matmul_problem(200, 100, 64), tile(32), gpu));
   EXPECT_TRUE(has_value(TimeModel::kNoValue));
 }
 

@@ -8,7 +8,9 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +31,16 @@ struct FakeWorld {
   std::string gated;
   std::atomic<bool> at_gate{false};
 
+  // Copies of arguments: GPU time by name expression (others take 10 us), and what goes wrong on them.
+  std::map<std::string, double> us;
+  std::set<std::string> wrong, failing, deadly;
+  std::atomic<int> copied{0};        // launches whose arguments were copied
+  bool capturing = false;            // the next launch is captured in a graph, and no longer after it
+  std::string copies_error;          // not empty: buffers cannot be copied
+  std::atomic<std::int64_t> copy_bytes{0};
+
   std::mutex mutex;
+  std::vector<std::string> timed;     // runs on copies, in order
   std::vector<std::string> compiled;  // name expressions, in order
   std::vector<std::string> launched;
   std::vector<std::vector<void*>> arguments;
@@ -90,7 +101,43 @@ class FakeDevice : public LaunchDevice {
     return std::make_shared<Loaded>(world_, symbol);
   }
 
+  std::unique_ptr<LaunchCopies> copy_arguments(const CopyPlan& plan, void**, CUstream_st*) override {
+    const std::lock_guard lock(world_.mutex);
+    if (!world_.copies_error.empty()) throw std::invalid_argument(world_.copies_error);
+    if (world_.capturing) {
+      world_.capturing = false;
+      return nullptr;
+    }
+    ++world_.copied;
+    world_.copy_bytes = plan.bytes();
+    return std::make_unique<Copies>(world_);
+  }
+
  private:
+  class Copies : public LaunchCopies {
+   public:
+    explicit Copies(FakeWorld& world) : world_(world) {}
+    Run run(const LoadedLaunch& launch) override {
+      const std::lock_guard lock(world_.mutex);
+      last_ = dynamic_cast<const Loaded&>(launch).name();
+      world_.timed.push_back(last_);
+      if (world_.deadly.count(last_) != 0) throw LaunchError(700, "an illegal memory access was encountered");
+      if (world_.failing.count(last_) != 0) throw CandidateFailed(Outcome::launch_error, "refused");
+      const auto known = world_.us.find(last_);
+      const double us = known == world_.us.end() ? 10 : known->second;
+      return {us, us};
+    }
+    void keep_results() override {}
+    std::string difference() override {
+      const std::lock_guard lock(world_.mutex);
+      return world_.wrong.count(last_) != 0 ? "c[3] is 1, but 2" : "";
+    }
+
+   private:
+    FakeWorld& world_;
+    std::string last_;
+  };
+
   class Loaded : public LoadedLaunch {
    public:
     Loaded(FakeWorld& world, std::string symbol) : world_(world), symbol_(std::move(symbol)) {}
@@ -99,6 +146,7 @@ class FakeDevice : public LaunchDevice {
       world_.launched.push_back(symbol_);
       world_.arguments.emplace_back(arguments, arguments + 4);
     }
+    std::string name() const { return symbol_.substr(std::string("symbol of ").size()); }
 
    private:
     FakeWorld& world_;

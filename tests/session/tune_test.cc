@@ -357,6 +357,124 @@ TEST_F(TuneTest, WinnersOfOtherDevicesCountOnlyFromBeforeTheSweep) {
   EXPECT_EQ(seeds("2020-01-01T00:00:00.000000Z"), 0u);
 }
 
+TEST_F(TuneTest, SeedsAreKeptAsTextAndTextsOfEarlierBooksAreRead) {
+  BookSeeds seeds;
+  EXPECT_EQ(seeds.to_text(), "");
+  seeds.standing_winner = space_->configuration(3);
+  EXPECT_EQ(seeds.to_text(), space_->configuration(3).canonical());
+  seeds.others = {{space_->configuration(5), true}, {space_->configuration(8), false}};
+  for (int standing = 0; standing < 2; ++standing) {
+    const BookSeeds again = BookSeeds::from_text(seeds.to_text());
+    EXPECT_EQ(again.standing_winner, seeds.standing_winner);
+    EXPECT_EQ(again.others, seeds.others);
+    seeds.standing_winner.reset();
+  }
+  const BookSeeds earlier =
+      BookSeeds::from_text("[null," + space_->configuration(8).canonical() + "]");
+  EXPECT_EQ(earlier.others, (std::vector<BookSeed>{{space_->configuration(8), false}}));
+  // A parameter may have that name.
+  const BookSeeds named = BookSeeds::from_text(R"([null,{"predicted":4}])");
+  EXPECT_EQ(named.others.at(0).configuration.canonical(), R"({"predicted":4})");
+  EXPECT_FALSE(named.others.at(0).predicted);
+}
+
+TEST_F(TuneTest, TwoPredictedOnesAndOneWinnerTakeTurns) {
+  const auto list = [&](std::initializer_list<std::uint64_t> indices) {
+    std::vector<Configuration> configurations;
+    for (const std::uint64_t index : indices)
+      configurations.push_back(space_->configuration(index));
+    return configurations;
+  };
+  const auto mixed = [&](const std::vector<Configuration>& predicted,
+                         const std::vector<Configuration>& winners, std::size_t limit) {
+    std::string text;
+    for (const BookSeed& seed : mixed_seeds(predicted, winners, limit)) {
+      text +=
+          (seed.predicted ? "p" : "w") + std::to_string(*space_->find(seed.configuration)) + " ";
+    }
+    return text;
+  };
+  EXPECT_EQ(mixed(list({1, 2, 3, 4}), list({11, 12}), 9), "p1 p2 w11 p3 p4 w12 ");
+  EXPECT_EQ(mixed(list({1, 2, 3, 4}), list({11, 12}), 4), "p1 p2 w11 p3 ");
+  EXPECT_EQ(mixed(list({1}), list({11, 12}), 9), "p1 w11 w12 ");
+  EXPECT_EQ(mixed(list({1, 2, 3, 4}), {}, 9), "p1 p2 p3 p4 ");
+  EXPECT_EQ(mixed({}, list({11, 12}), 9), "w11 w12 ");
+  EXPECT_EQ(mixed(list({1, 2, 3}), list({2, 12}), 9), "p1 p2 p3 w12 ") << "each once";
+  EXPECT_EQ(mixed({}, {}, 9), "");
+
+  EXPECT_EQ(predicted_trials(80), 24u);
+  EXPECT_EQ(predicted_trials(1), 3u);
+  EXPECT_EQ(predicted_trials(40), 12u);
+  EXPECT_EQ(predicted_trials(UINT64_MAX), 24u);
+}
+
+TEST_F(TuneTest, ASessionBeginsWithWhatIsPredictedAndKeepsIt) {
+  int asked = 0;
+  std::uint64_t first = 100;
+  options_.adviser = [&](const SearchSpace& space, std::size_t count) {
+    ++asked;
+    std::vector<Configuration> configurations;
+    for (std::uint64_t i = 0; i < count; ++i)
+      configurations.push_back(space.configuration(first + i));
+    return configurations;
+  };
+  options_.budget = Budget::parse("30");
+  bool stop = false;
+  TuneObserver observer;
+  observer.trial = [&](const TrialRecord& trial) { stop = trial.order >= 4; };
+  options_.stop = [&] { return stop; };
+  const TuneResult begun = run("book.db", observer);
+  EXPECT_TRUE(begun.interrupted);
+  EXPECT_EQ(asked, 1);
+
+  options_.stop = nullptr;
+  first = 300;  // the model has changed, this session has not
+  const TuneResult result = run();
+  EXPECT_EQ(result.session_id, begun.session_id);
+  EXPECT_EQ(asked, 1) << "what the session keeps is not asked for";
+  EXPECT_EQ(result.predicted_trials, 9);
+  EXPECT_EQ(result.from_book_trials, 9);
+  EXPECT_EQ(result.proposals, 30);
+  const auto trials = Store(folder_ / "book.db").session_trials(result.session_id);
+  for (std::uint64_t i = 0; i < 9; ++i) {
+    EXPECT_EQ(trials.at(i).configuration, space_->configuration(100 + i));
+    EXPECT_EQ(trials.at(i).origin, "predicted");
+  }
+  EXPECT_EQ(trials.at(9).origin, "strategy");
+
+  options_.from_book = false;
+  EXPECT_EQ(run().predicted_trials, 0);
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_F(TuneTest, ABudgetOfPredictedOnesAloneLeavesThePresetsOut) {
+  options_.adviser = [&](const SearchSpace& space, std::size_t count) {
+    std::vector<Configuration> configurations;
+    for (std::uint64_t i = 0; i < count; ++i)
+      configurations.push_back(space.configuration(100 + i));
+    return configurations;
+  };
+  subject_.presets = {{"naive", space_->configuration(11)}, {"default", space_->configuration(12)}};
+  options_.budget = Budget::parse("3");
+  options_.predicted = 3;
+  const TuneResult result = run();
+  const auto trials = Store(folder_ / "book.db").session_trials(result.session_id);
+  ASSERT_EQ(trials.size(), 4u);
+  EXPECT_EQ(trials[0].origin, "preset:default");
+  for (std::uint64_t i = 0; i < 3; ++i)
+    EXPECT_EQ(trials[i + 1].configuration, space_->configuration(100 + i));
+
+  options_.budget = Budget::parse("4");
+  const TuneResult longer = run();
+  EXPECT_NE(longer.session_id, result.session_id);
+  EXPECT_EQ(longer.presets.size(), 2u);
+  EXPECT_EQ(longer.predicted_trials, 3);
+
+  options_.predicted = 0;
+  const TuneResult mixed = run();
+  EXPECT_NE(mixed.session_id, longer.session_id) << "another session";
+}
+
 TEST_F(TuneTest, AnotherProblemThanTheRecordedOneIsRefused) {
   EXPECT_THROW(replay_subject(*recording_, "n=12345"), InputError);
 }

@@ -25,6 +25,7 @@ ordered_json everything() {
       {"kernels": "product", "shapes": ["1,2,3", {"m": [8, {"from": 16, "to": 64, "factor": 2}], "n": {"from": 10, "to": 25, "step": 10}, "k": 3, "math": "ieee"}], "types": ["f16", "f32"]},
       {"kernels": ["add", "plain"], "shapes": {"from_file": "shapes.txt"}},
       {"kernels": "add", "shapes": [{"from_misses": "misses.jsonl"}], "types": "all", "devices": "cpu"},
+      {"kernels": "product", "cover": {"m": {"from": 1, "to": 64}, "n": [8, 16], "k": 3, "math": "ieee"}, "weights": {"from_file": "asked.txt"}, "target_loss": "5%"},
       {"kernels": "walk", "devices": "replay:recorded", "from_book": false}]})");
 }
 
@@ -75,6 +76,7 @@ using PlanFuzzTest = SweepTest;
 TEST_F(PlanFuzzTest, MutationsGiveInputErrorsOnly) {
   record("recorded", "walk", R"({"x": 64})");
   write("shapes.txt", "5\n6 # six\n");
+  write("asked.txt", "1,8,3 2\n");
   write("misses.jsonl", R"({"kernel":"add","problem":{"n":5,"dtype":"f16"},"device":{"kind":"cpu"},"objective":"time"})" "\n");
   ASSERT_EQ(plan(everything().dump()).items.size(), (1U + 4 * 2) * 2 * 2 + 2 * 2 * 2 + 1 + 1);
   int accepted = 0;
@@ -102,6 +104,7 @@ TEST_F(PlanFuzzTest, MutationsGiveInputErrorsOnly) {
 
 TEST_F(PlanFuzzTest, RandomBytesInTheText) {
   write("shapes.txt", "5\n");
+  write("asked.txt", "1,8,3 2\n");
   write("misses.jsonl", "");
   record("recorded", "walk", R"({"x": 64})");
   const std::string good = everything().dump();

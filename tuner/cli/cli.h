@@ -36,6 +36,7 @@ void add_emit(CLI::App& app, Invocation& invocation);
 void add_best(CLI::App& app, Invocation& invocation);
 void add_sweep(CLI::App& app, Invocation& invocation);
 void add_learn(CLI::App& app, Invocation& invocation);
+void add_portfolio(CLI::App& app, Invocation& invocation);
 void add_publish(CLI::App& app, Invocation& invocation);
 void add_quality(CLI::App& app, Invocation& invocation);
 void add_merge(CLI::App& app, Invocation& invocation);

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include "cli/cli.h"
 #include "cli/configuration_option.h"
+#include "cli/emit_files.h"
 #include "core/error.h"
 #include "core/launch_plan.h"
 #include "session/device_choice.h"
@@ -39,13 +39,6 @@ Target target_of(const Options& options) {
   fmt::print(stderr, "note: no GPU here ({}); compiling for sm_90, name another with --arch\n",
              listing.error.substr(0, listing.error.find('\n')));
   return {"cuda", "sm_90"};
-}
-
-void write_file(const std::filesystem::path& path, const std::string& content) {
-  std::ofstream file(path, std::ios::binary);
-  file << content;
-  file.close();
-  if (!file) throw EnvironmentError(fmt::format("{}: cannot be written; is the disk full or the folder read-only?", path.string()));
 }
 
 // The command that runs the configuration alone, from any folder.
@@ -124,38 +117,14 @@ int run_emit(const Options& options) {
     return kNo;
   }
 
-  std::vector<std::string> files;
-  const auto add = [&](const std::string& name, const std::string& content) {
-    write_file(folder / name, content);
-    const std::string file = (folder / name).string();
-    if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
-  };
-  const Instantiation instantiation = instantiate(kernel.spec, problem, configuration);
-  std::string source = fmt::format("// {}\n// {}\n// instantiated as: {}\n", problem.display(), configuration.display(),
-                                   instantiation.name_expression);
-  for (const KernelName& other : instantiation.others) source += fmt::format("// and: {}\n", other.expression);
-  for (const auto& [name, value] : instantiation.defines) source += fmt::format("#define {} {}\n", name, value);
-  add(kernel.kernel.file, source + fmt::format("#line 1 \"{}\"\n", kernel.kernel.file) + kernel.kernel.text);
-  for (const auto& [name, text] : kernel.kernel.headers) {
-    // Header names come from the template's own #include lines; only those that stay below the folder are written.
-    const std::filesystem::path path = std::filesystem::path(name).lexically_normal();
-    if (path.is_absolute() || path.string().starts_with("..")) continue;
-    std::filesystem::create_directories((folder / path).parent_path(), error);
-    add(path.string(), text);
-  }
-  add("options.txt", reply.options + "\n");
-  for (const auto& [name, content] : reply.emitted) add(std::filesystem::path(name).filename().string(), content);
-  const std::filesystem::path artifact = folder / (options.kernel + std::filesystem::path(reply.artifact).extension().string());
-  std::filesystem::copy_file(reply.artifact, artifact, std::filesystem::copy_options::overwrite_existing, error);
-  if (error) throw EnvironmentError(fmt::format("{}: cannot be written: {}", artifact.string(), error.message()));
-  files.push_back(artifact.string());
-  std::string symbols = reply.symbol + "\n";
-  for (const std::string& symbol : reply.other_symbols) symbols += symbol + "\n";
-  add("symbol.txt", symbols);
+  std::vector<std::string> files = write_emitted(kernel, problem, configuration, reply, folder);
   const std::string run = run_command(options, target, problem, configuration);
   const std::size_t launches = std::max<std::size_t>(1, VerificationPlan(kernel, problem, device, 0).candidate(configuration).launches.launches.size());
-  add("commands.txt", target.kind == "cpu" ? run + "\n"
-                                           : tool_commands(kernel.spec, run, launches_before_tuned(kernel, problem, configuration, device), launches));
+  const std::filesystem::path commands = folder / "commands.txt";
+  write_emitted_file(commands, target.kind == "cpu"
+                                   ? run + "\n"
+                                   : tool_commands(kernel.spec, run, launches_before_tuned(kernel, problem, configuration, device), launches));
+  files.push_back(commands.string());
 
   if (options.json) {
     print_json({{"kernel", options.kernel}, {"problem", problem.to_json()}, {"configuration", configuration.to_json()},

@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
   cli::add_best(app, invocation);
   cli::add_sweep(app, invocation);
   cli::add_learn(app, invocation);
+  cli::add_portfolio(app, invocation);
   cli::add_quality(app, invocation);
   cli::add_publish(app, invocation);
   cli::add_merge(app, invocation);

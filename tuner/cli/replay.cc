@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/replay_html.h"
+#include "cli/replay_transfer.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "search/recording.h"
@@ -32,7 +34,8 @@ struct Options {
   int seeds = 100, threads = 0;
   std::size_t in_flight = 1;
   std::uint64_t budget = 0, first_seed = 0;
-  bool json = false, no_foresight = false;
+  bool json = false, no_foresight = false, leave_gpu_out = false;
+  std::size_t transfer_trials = 10;
 };
 
 StrategySettings parse_settings(const std::vector<std::string>& texts) {
@@ -185,20 +188,30 @@ void print_results(const Options& options, const std::vector<std::unique_ptr<Sco
              "mean of best over optimum after N evaluations. {} seeds.\n", terminal_text(mean_table), options.seeds);
 }
 
+std::vector<std::filesystem::path> recordings_of(const std::vector<std::string>& paths) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& path : paths) {
+    const RecordingFolder folder = find_recordings(path);
+    for (const auto& other : folder.others) fmt::print(stderr, "note: {} is no recording and is left out\n", other.string());
+    files.insert(files.end(), folder.recordings.begin(), folder.recordings.end());
+  }
+  return files;
+}
+
 int run_replay(const Options& options, const Invocation& invocation) {
   const Interrupt interrupt;
+  if (options.leave_gpu_out) {
+    run_leave_gpu_out(recordings_of(options.paths), options.transfer_trials, options.json);
+    return kDone;
+  }
   const std::vector<std::string> strategies = chosen_strategies(options);
   const StrategySettings settings = parse_settings(options.settings);
   std::vector<std::unique_ptr<ScoredSpace>> spaces;
-  for (const std::string& path : options.paths) {
-    const RecordingFolder folder = find_recordings(path);
-    for (const auto& other : folder.others) fmt::print(stderr, "note: {} is no recording and is left out\n", other.string());
-    for (const auto& file : folder.recordings) {
-      spaces.push_back(std::make_unique<ScoredSpace>(Recording::load(file)));
-      const auto same = [&](const auto& earlier) { return earlier->name() == spaces.back()->name(); };
-      if (std::any_of(spaces.begin(), spaces.end() - 1, same)) {
-        throw InputError(fmt::format("{}: a recording of the name {} is given twice", file.string(), spaces.back()->name()));
-      }
+  for (const auto& file : recordings_of(options.paths)) {
+    spaces.push_back(std::make_unique<ScoredSpace>(Recording::load(file)));
+    const auto same = [&](const auto& earlier) { return earlier->name() == spaces.back()->name(); };
+    if (std::any_of(spaces.begin(), spaces.end() - 1, same)) {
+      throw InputError(fmt::format("{}: a recording of the name {} is given twice", file.string(), spaces.back()->name()));
     }
   }
   for (const std::string& name : strategies) make_strategy(name, spaces.front()->space(), 0, settings);  // a wrong setting is told at once
@@ -247,9 +260,17 @@ void add_replay(CLI::App& app, Invocation& invocation) {
   verb->add_option("--set", options->settings, "A constant of a strategy, STRATEGY.NAME=NUMBER; repeatable")
       ->allow_extra_args(false)->type_name("SETTING");
   verb->add_flag("--no-foresight", options->no_foresight, "Recorded resources are not told before a configuration is evaluated");
-  verb->add_option("--html", options->html, "Write a page with tables and curves")->type_name("FILE");
+  CLI::Option* leave = verb->add_flag("--leave-gpu-out", options->leave_gpu_out,
+                                      "Instead: leave each GPU out in turn, and score what the others' recordings propose for it");
+  verb->add_option("--trials", options->transfer_trials, "With --leave-gpu-out: trials on the GPU that was left out")
+      ->needs(leave)->check(CLI::Range(1, 10000))->capture_default_str();
+  for (const char* const other : {"--strategies", "--seeds", "--budget", "--in-flight", "--threads", "--set", "--no-foresight"}) {
+    leave->excludes(verb->get_option(other));
+  }
+  verb->add_option("--html", options->html, "Write a page with tables and curves")->type_name("FILE")->excludes(leave);
   add_json_option(*verb, options->json);
-  verb->footer("Example:  tunebook replay recorded --strategies auto,random --seeds 100");
+  verb->footer("Examples:  tunebook replay recorded --strategies auto,random --seeds 100\n"
+               "           tunebook replay recorded --leave-gpu-out");
   verb->callback([options, &invocation] { invocation.exit_code = run_replay(*options, invocation); });
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/cli.h"
+#include "cli/sweep_cover.h"
 #include "cli/sweep_preview.h"
 #include "cli/sweep_run.h"
 #include "cli/sweep_slurm.h"
@@ -55,6 +56,7 @@ int submit(const Options& options, const SweepPlan& plan, const Invocation& invo
   if (has_command(options, invocation) || !options.run.status.empty() || !options.run.summary.empty() || options.run.restart) {
     throw InputError("--slurm: --on-finish, --status, --summary and --restart are for a sweep on this machine; the merge job has the summary (--merge --json)");
   }
+  refuse_regions(plan);
   return submit_sweep(options.slurm, plan, prepare_options(options), {}, options.dry_run, options.run.json);
 }
 
@@ -76,8 +78,21 @@ int show_plan(const Options& options, SweepPlan plan) {
   for (const std::string& note : plan.notes) fmt::print(stderr, "note: {}\n", note);
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
   const SweepPreview preview{plan, prepared, options_of_plan.book.string(), options_of_plan.now, plan.time.deadline(options_of_plan.now)};
-  if (options.run.json) print_json(to_json(preview));
-  else print(preview);
+  nlohmann::ordered_json regions;
+  if (!plan.regions.empty()) {
+    const auto note = [](const std::string& text) { fmt::print(stderr, "note: {}\n", text); };
+    CoverPlanner planner(plan.regions,
+                         cover_source(plan, options_of_plan.book, LearnPurpose::loss, note));
+    regions = preview_regions(planner);
+  }
+  if (options.run.json) {
+    nlohmann::ordered_json json = to_json(preview);
+    if (!regions.is_null()) json["regions"] = regions;
+    print_json(json);
+    return kDone;
+  }
+  if (!plan.items.empty() || regions.is_null()) print(preview);
+  if (!regions.is_null()) print_regions(regions);
   return kDone;
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -23,6 +24,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/output_file.h"
+#include "cli/sweep_cover.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/spec_reader.h"
@@ -32,6 +34,7 @@
 #include "session/host_resources.h"
 #include "sweep/atomic_file.h"
 #include "sweep/coordinator.h"
+#include "sweep/cover_run.h"
 #include "sweep/kernel_catalog.h"
 #include "sweep/lost_results.h"
 #include "sweep/prepare.h"
@@ -254,6 +257,34 @@ int finish(const SweepState& state, SweepEnd end, const std::filesystem::path& b
   return failed && summary.exit_code == kDone ? kFailed : summary.exit_code;
 }
 
+// What is decided about an item of a region when it is chosen.
+FrozenItem prepared_item(const SweepItem& item, const SweepPlan& plan,
+                         const std::filesystem::path& book, bool ask_devices, double start) {
+  SweepPlan alone;
+  alone.templates = plan.templates;
+  alone.items = {item};
+  PrepareOptions options;
+  options.book = book;
+  options.now = now_s();
+  options.sweep_start = start;
+  options.ask_devices = ask_devices;
+  return prepare(alone, options).plan.items.front();
+}
+
+// One shape for each device that the regions may run on; several GPUs share "cuda".
+std::size_t shapes_at_once(const SweepPlan& plan) {
+  std::set<std::string> devices;
+  for (const CoverRegion& region : plan.regions) devices.insert(region.item.device);
+  std::size_t count = devices.size();
+  if (!devices.contains("cuda")) return count;
+  const std::vector<DeviceListing> listed = list_devices();
+  const auto gpus = static_cast<std::size_t>(
+      std::count_if(listed.begin(), listed.end(), [](const DeviceListing& device) {
+        return device.id.starts_with("cuda") && device.error.empty();
+      }));
+  return count - 1 + std::max<std::size_t>(1, gpus);
+}
+
 SweepObserver observer_on(ProgressLine& line) {
   SweepObserver observer;
   observer.event = [&line](const std::string& text) {
@@ -319,7 +350,29 @@ int run_plan(SweepPlan plan, const SweepRunOptions& options, const Invocation& i
     }
     written = write_summary(*state, end, book, files.summary, options);
   };
-  const SweepEnd end = run_sweep(*state, lanes_of(*state), sweep, observer);
+  const auto run = [&] {
+    sweep.time_left_s = time_left(*state, now_s());
+    return run_sweep(*state, lanes_of(*state), sweep, observer);
+  };
+  SweepEnd end = SweepEnd::complete;
+  if (plan.regions.empty()) {
+    end = run();
+  } else {
+    CoverPlanner planner(plan.regions,
+                         cover_source(plan, book, LearnPurpose::kept, observer.event));
+    CoverRun cover;
+    cover.run = run;
+    cover.prepare = [&](const SweepItem& item) {
+      return prepared_item(item, plan, book, options.ask_devices, state->start);
+    };
+    cover.save = [&] { state->save(files.state); };
+    cover.event = observer.event;
+    cover.at_once = shapes_at_once(plan);
+    end = cover_regions(*state, planner, cover);
+    written = write_summary(*state, end, book, files.summary,
+                            options);  // with what the regions are like now
+    state->save(files.state);
+  }
   line.clear();
   return finish(*state, end, book, written, options, invocation);
 }

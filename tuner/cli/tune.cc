@@ -1,8 +1,10 @@
+#include <charconv>
 #include <csignal>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/ladder.h"
+#include "cli/learned_model.h"
 #include "cli/progress_pipe.h"
 #include "cli/terminal.h"
 #include "core/error.h"
@@ -29,8 +32,9 @@ namespace {
 struct Options {
   std::string kernel, shape, device, book, strategy = "auto", budget = "200";
   std::vector<std::string> templates, where;
+  std::string from_book = "true";  // "false", or how many predicted configurations come first
   std::uint64_t seed = 0;
-  bool shape_given = false, presets = false, from_book = true, remeasure = false, sanitize = false, json = false;
+  bool shape_given = false, presets = false, remeasure = false, sanitize = false, json = false;
   int compile_workers = 0, finalists = 8, finalist_processes = 5;
   double run_timeout_s = 10, compile_timeout_s = 60;
   int lock_clocks_mhz = 0;
@@ -261,6 +265,7 @@ nlohmann::ordered_json to_json(const Stage& stage, const TuneResult& result, dou
   json["configurations_per_s"] =
       result.clock.first_pass > 0 ? static_cast<double>(result.measured) / result.clock.first_pass : 0.0;
   json["from_book_trials"] = result.from_book_trials;
+  json["predicted_trials"] = result.predicted_trials;
   if (result.ended_at_improvement) json["ended_at_expected_improvement"] = *result.ended_at_improvement;
   json["ceiling"] = result.winner ? winner_ceiling(stage, result).json : nlohmann::ordered_json(nullptr);
   json["baseline"] = result.baseline ? baseline_json(result) : nlohmann::ordered_json(nullptr);
@@ -312,8 +317,11 @@ void print_summary(const Stage& stage, const TuneResult& result, const Store& st
              result.from_book ? " (all from the book: this session is already finished; --remeasure runs it again)"
                               : fmt::format("; {} measured now", result.measured));
   if (result.from_book_trials > 0) {
-    fmt::print("{} of them winners of other problems or devices in the book, tried first (--no-from-book leaves them out)\n",
-               result.from_book_trials);
+    fmt::print(
+        "{} of them from the book, tried first: {} predicted, {} winners of other problems or "
+        "devices (--no-from-book leaves them out)\n",
+        result.from_book_trials, result.predicted_trials,
+        result.from_book_trials - result.predicted_trials);
   }
   if (result.ended_at_improvement) {
     fmt::print("ended: the expected improvement of a further trial is {:.2g} %, below {:g} % (--budget auto)\n",
@@ -376,7 +384,9 @@ int run_tune(const Options& options, const Invocation& invocation) {
   tune_options.budget = Budget::parse(options.budget);
   tune_options.seed = options.seed;
   tune_options.where = options.where;
-  tune_options.from_book = options.from_book;
+  tune_options.from_book = options.from_book != "false";
+  if (tune_options.from_book && options.from_book != "true")
+    tune_options.predicted = std::stoull(options.from_book);
   tune_options.foresight = options.foresight;
   tune_options.remeasure = options.remeasure;
   tune_options.sanitize = options.sanitize;
@@ -406,6 +416,10 @@ int run_tune(const Options& options, const Invocation& invocation) {
     const ExecutorIdentity& place = stage.executor->identity();
     stage.ceilings = store.ceilings(place.device);
     tune_options.ceilings = stage.ceilings;
+  }
+
+  if (tune_options.objective == Objective::time) {
+    tune_options.adviser = book_adviser(store.path(), stage.subject, stage.executor->identity());
   }
 
   ProgressLine line;
@@ -465,6 +479,19 @@ int run_tune(const Options& options, const Invocation& invocation) {
   return result.winner ? kDone : kFailed;
 }
 
+// "" for what --from-book may be: a flag, or a number of trials.
+std::string from_book_fault(const std::string& text) {
+  constexpr std::uint64_t kMost = 100'000;
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text == "true" || text == "false") return "";
+  const bool fits =
+      error == std::errc{} && end == text.data() + text.size() && number >= 1 && number <= kMost;
+  return fits ? std::string()
+              : fmt::format("'{}' is no number of trials from 1 to {}, as in --from-book=3", text,
+                            kMost);
+}
+
 // "" for a moment like 2026-11-30T22:00:00.000000Z, as the book has them, or a beginning of one that names the day.
 std::string utc_fault(const std::string& text) {
   constexpr std::string_view kPattern = "dddd-dd-ddTdd:dd:dd.ddddddZ";
@@ -493,7 +520,10 @@ void add_tune(CLI::App& app, Invocation& invocation) {
   verb->add_flag("--sanitize", options->sanitize,
                  "Finalists must pass compute-sanitizer (memcheck, racecheck, initcheck, synccheck), on the cpu AddressSanitizer");
   verb->add_flag("--from-book,!--no-from-book", options->from_book,
-                 "Try the winners of other problems and devices first, if the book has any (default: yes)");
+                 "Try first what the book predicts and the winners of other problems and devices "
+                 "(default: yes; 0.3 of the budget, at most 24); --from-book=N: the N best "
+                 "predicted, and where the budget is N, no preset but 'default'")
+      ->check(CLI::Validator(from_book_fault, "N"));
   verb->add_flag("--foresight,!--no-foresight", options->foresight,
                  "Compile configurations ahead, to begin with those that need no local memory (on a GPU with 8 compiles at once; default: no)");
   verb->add_flag("--remeasure", options->remeasure, "Run everything again, whatever the book holds");

@@ -42,6 +42,25 @@ LaunchPlan plan_of(const KernelTemplate& kernel, const Problem& problem, const C
 
 }  // namespace
 
+std::optional<LaunchPlan> plan_answer(const KernelTemplate& kernel, const Problem& problem, const Device& device,
+                                      const std::string& native_arch, const std::shared_ptr<const Answer>& answer, std::string& obstacle) {
+  const Configuration configuration = to_configuration(answer->configuration);
+  const Verdict verdict = check_candidate(kernel.spec, problem, configuration, device, {});
+  if (!verdict.usable()) {
+    obstacle = verdict.reason;
+    return std::nullopt;
+  }
+  LaunchPlan plan = plan_of(kernel, problem, configuration, device, native_arch);
+  plan.about.tier = answer->tier;
+  plan.about.distance = answer->distance;
+  plan.about.stale = answer->stale;
+  plan.about.answer = answer;
+  if (answer->stale == Stale::yes) {
+    add_note(plan.about.note, "the template has changed since this configuration was tuned: tune it again");
+  }
+  return plan;
+}
+
 bool is_callers(const KernelSpec& spec, const Argument& argument) { return !argument.is_workspace() && !spec.varies(argument); }
 
 LaunchRecipe recipe_of(const KernelSpec& spec, const Problem& problem, const LaunchPlan& plan, const std::vector<std::string>& symbols) {
@@ -87,18 +106,11 @@ KernelChoice choose(const KernelTemplate& kernel, const Problem& problem, const 
   std::string refused;
   // The book may have a preset of an older declaration: the template's own is meant.
   if (answer != nullptr && answer->tier != Tier::preset_default) {
-    const Configuration configuration = to_configuration(answer->configuration);
-    const Verdict verdict = check_candidate(kernel.spec, problem, configuration, device, {});
-    if (verdict.usable()) {
-      choice.best = plan_of(kernel, problem, configuration, device, native_arch);
-      choice.best->about.tier = answer->tier;
-      choice.best->about.distance = answer->distance;
-      choice.best->about.stale = answer->stale;
-      choice.best->about.answer = answer;
-      if (answer->stale == Stale::yes) add_note(choice.best->about.note, "the template has changed since this configuration was tuned: tune it again");
-    } else {
+    std::string obstacle;
+    choice.best = plan_answer(kernel, problem, device, native_arch, answer, obstacle);
+    if (!choice.best) {
       add_note(refused, fmt::format("the book's configuration (match: {}) is not used: {}; the preset default runs instead", tier_name(answer->tier),
-                                    verdict.reason));
+                                    obstacle));
       if (answer->stale == Stale::yes) add_note(refused, "the template has changed since it was tuned: tune it again");
     }
   }

@@ -32,6 +32,10 @@ struct KernelChoice {
 KernelChoice choose(const KernelTemplate& kernel, const Problem& problem, const Device& device, const std::string& native_arch,
                     std::shared_ptr<const Answer> answer);
 
+// The plan of one answer; nothing, with the reason, if it cannot be used on this problem and device.
+std::optional<LaunchPlan> plan_answer(const KernelTemplate& kernel, const Problem& problem, const Device& device,
+                                      const std::string& native_arch, const std::shared_ptr<const Answer>& answer, std::string& obstacle);
+
 // Whether the application gives the argument: workspaces, and scalars that depend on the configuration, are the library's.
 bool is_callers(const KernelSpec& spec, const Argument& argument);
 // `symbols`: of the instantiation's kernels.

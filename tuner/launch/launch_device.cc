@@ -19,6 +19,7 @@
 #include "cuda/device_info.h"
 #include "cuda/loaded_kernel.h"
 #include "db/lookup_limits.h"
+#include "launch/cuda_copies.h"
 
 namespace tunebook {
 namespace {
@@ -100,6 +101,10 @@ class CudaLaunchDevice : public LaunchDevice {
            }).get();
   }
 
+  std::unique_ptr<LaunchCopies> copy_arguments(const CopyPlan& plan, void** addresses, CUstream_st* stream) override {
+    return copy_on_device(ordinal_, plan, addresses, stream);
+  }
+
  private:
   // Kernels are shared by all problems that launch them with as much dynamic shared memory: how much they may use is a property of
   // the loaded kernel.
@@ -139,10 +144,15 @@ class OfflineDevice : public LaunchDevice {
   const Device& device() const override { return device_; }
   const std::string& native_arch() const override { return native_arch_; }
   std::shared_ptr<const LoadedLaunch> load(const std::string&, const LaunchRecipe&) override {
+    refuse();
+  }
+  std::unique_ptr<LaunchCopies> copy_arguments(const CopyPlan&, void**, CUstream_st*) override { refuse(); }
+
+ private:
+  [[noreturn]] static void refuse() {
     throw std::invalid_argument("a Launcher with LaunchOptions::architecture only compiles: use cubin(), or leave the option empty");
   }
 
- private:
   Device device_;
   std::string native_arch_;
 };

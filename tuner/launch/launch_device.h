@@ -9,6 +9,7 @@
 
 #include "core/device.h"
 #include "core/launch_plan.h"
+#include "launch/launch_copies.h"
 #include "tunebook/launch.h"
 
 namespace tunebook {
@@ -57,6 +58,10 @@ class LaunchDevice {
   virtual const std::string& native_arch() const = 0;  // "sm_90"
   // Loads a cubin. Throws KernelRefused, LaunchError; std::invalid_argument if there is no device.
   virtual std::shared_ptr<const LoadedLaunch> load(const std::string& cubin, const LaunchRecipe& recipe) = 0;
+  // Copies of what a launch on `stream` would be given, made before whatever is queued there next. Null: not now, the
+  // stream is being captured. Throws std::invalid_argument for buffers that cannot be copied one by one;
+  // CandidateFailed if memory is short; LaunchError.
+  virtual std::unique_ptr<LaunchCopies> copy_arguments(const CopyPlan& plan, void** addresses, CUstream_st* stream) = 0;
 };
 
 // GPU `ordinal`. Throws EnvironmentError if it cannot be used.

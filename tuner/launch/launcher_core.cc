@@ -25,6 +25,29 @@ std::string book_path(const LaunchOptions& options) {
   return named == nullptr ? "" : named;
 }
 
+// Faults of the options that would show late or not at all.
+LaunchOptions checked(LaunchOptions options) {
+  const RefineOptions& refine = options.refine;
+  if (refine.candidates <= 1) return options;
+  const auto refuse = [](const std::string& what) { throw std::invalid_argument("LaunchOptions::refine" + what); };
+  if (!options.architecture.empty()) {
+    refuse(" times kernels on a device, but LaunchOptions::architecture says to touch none: leave one of them out");
+  }
+  if (options.objective != "time") {
+    refuse(fmt::format(" compares times, but LaunchOptions::objective is \"{}\": leave one of them out", options.objective));
+  }
+  if (!(refine.seconds > 0)) refuse(fmt::format(".seconds is {:g}, expected more than 0", refine.seconds));
+  if (refine.bytes <= 0) refuse(fmt::format(".bytes is {}, expected more than 0", refine.bytes));
+  if (refine.samples < 1) refuse(fmt::format(".samples is {}, expected at least 1", refine.samples));
+  if (!refine.learned_file.empty()) {
+    // Now, not after the work.
+    if (const std::string fault = append_learned(refine.learned_file, ""); !fault.empty()) {
+      throw std::runtime_error("LaunchOptions::refine.learned_file: " + fault);
+    }
+  }
+  return options;
+}
+
 // The book, and behind it the books that come with the templates. Without either there is nothing to ask.
 std::optional<Lookup> open_book(const LaunchOptions& options, const std::vector<std::filesystem::path>& search_path) {
   const std::string path = book_path(options);
@@ -71,26 +94,20 @@ std::size_t LauncherCore::AskedHash::operator()(const AskedView& asked) const {
   return state;
 }
 
-LauncherCore::LauncherCore(LaunchOptions options, std::unique_ptr<LaunchDevice> device, CubinStore::Compiler compiler)
-    : options_(std::move(options)),
+LauncherCore::LauncherCore(LaunchOptions options, std::unique_ptr<LaunchDevice> device, CubinStore::Compiler compiler, Ranked ranked)
+    : options_(checked(std::move(options))),
       search_path_(template_search_path(options_.templates)),
       device_(std::move(device)),
       device_key_(to_device_key(device_->device())),
       book_(open_book(options_, search_path_)),
-      cubins_(std::move(compiler)) {}
+      ranked_(std::move(ranked)),
+      cubins_(std::move(compiler)) {
+  if (!ranked_ && book_) ranked_ = [this](const Query& query, std::size_t count) { return book_->ranked(query, count); };
+}
 
 LauncherCore::~LauncherCore() {
-  std::deque<Job> abandoned;
-  {
-    const std::lock_guard lock(jobs_mutex_);
-    stopping_ = true;
-    abandoned.swap(jobs_);
-  }
-  jobs_changed_.notify_all();
-  if (worker_.joinable()) worker_.join();
-  for (const Job& job : abandoned) {
-    give_up(*job.slot, "the book's configuration was not compiled: the Launcher is gone; what ran so far goes on running", job.number);
-  }
+  compiling_.stop();
+  refining_->stop();
 }
 
 std::shared_ptr<KernelSlot> LauncherCore::get(std::string_view kernel, const LookupValues& problem) {
@@ -122,6 +139,7 @@ std::shared_ptr<LauncherCore::Entry> LauncherCore::add(const AskedView& asked) {
   entry->kernel = load(std::string(asked.kernel));
   entry->problem = fit(*entry->kernel, asked.problem);
   entry->slot = std::make_shared<KernelSlot>(ArgumentRules(entry->kernel->spec, entry->problem));
+  entry->refine_seconds = std::make_shared<double>(options_.refine.seconds);
   Query& query = entry->query;
   query.kernel = asked.kernel;
   query.problem = entry->problem.items();
@@ -195,6 +213,7 @@ void LauncherCore::build(Entry& entry, const Reply& reply) {
     } else {
       install(*entry.slot, realise(*entry.kernel, choice, Loading::yes, Lane::foreground), number);
     }
+    if (!entry.slot->current()->about->pending) start_refining(entry, number);
   } catch (const std::exception& error) {
     if (entry.slot->current() == nullptr) throw;
     give_up(*entry.slot, fmt::format("the book has another answer by now, which cannot be used: {}", error.what()), number);
@@ -222,7 +241,18 @@ void LauncherCore::build_in_background(Entry& entry, KernelChoice choice, std::u
   }
   meanwhile.about.pending = true;
   install(*entry.slot, std::move(meanwhile), number);
-  queue({entry.kernel, entry.slot, std::move(choice), number});
+  compiling_.push({[this, &entry, choice = std::move(choice), number] {
+                     try {
+                       install(*entry.slot, realise(*entry.kernel, choice, Loading::yes, Lane::background), number);
+                       start_refining(entry, number);
+                     } catch (const std::exception& error) {
+                       give_up(*entry.slot, error.what(), number);
+                     }
+                   },
+                   [&entry, number] {
+                     give_up(*entry.slot, "the book's configuration was not compiled: the Launcher is gone; what ran so far goes on running",
+                             number);
+                   }});
 }
 
 std::optional<LauncherCore::Realised> LauncherCore::realise(const KernelTemplate& kernel, const LaunchPlan& plan, Loading loading,
@@ -289,33 +319,6 @@ void LauncherCore::give_up(KernelSlot& slot, const std::string& reason, std::uin
   same.about.pending = false;
   add_note(same.about.note, reason);
   install(slot, std::move(same), number);
-}
-
-void LauncherCore::queue(Job job) {
-  {
-    const std::lock_guard lock(jobs_mutex_);
-    jobs_.push_back(std::move(job));
-    if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
-  }
-  jobs_changed_.notify_one();
-}
-
-void LauncherCore::work() {
-  for (;;) {
-    Job job;
-    {
-      std::unique_lock lock(jobs_mutex_);
-      jobs_changed_.wait(lock, [&] { return stopping_ || !jobs_.empty(); });
-      if (stopping_) return;
-      job = std::move(jobs_.front());
-      jobs_.pop_front();
-    }
-    try {
-      install(*job.slot, realise(*job.kernel, job.choice, Loading::yes, Lane::background), job.number);
-    } catch (const std::exception& error) {
-      give_up(*job.slot, error.what(), job.number);
-    }
-  }
 }
 
 }  // namespace tunebook

@@ -2,11 +2,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,15 +13,16 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "core/template_folder.h"
 #include "launch/cubin_store.h"
+#include "launch/job_queue.h"
 #include "launch/kernel_choice.h"
 #include "launch/kernel_slot.h"
 #include "launch/launch_device.h"
+#include "launch/launch_refiner.h"
 #include "tunebook/launch.h"
 
 namespace tunebook {
@@ -30,7 +30,10 @@ namespace tunebook {
 // Behind Launcher: everything but the choice of device and compiler, which are given.
 class LauncherCore {
  public:
-  LauncherCore(LaunchOptions options, std::unique_ptr<LaunchDevice> device, CubinStore::Compiler compiler);
+  // What Lookup::ranked() does.
+  using Ranked = std::function<std::vector<Answer>(const Query& query, std::size_t count)>;
+  // `ranked`: instead of the book's own; for tests.
+  LauncherCore(LaunchOptions options, std::unique_ptr<LaunchDevice> device, CubinStore::Compiler compiler, Ranked ranked = {});
   ~LauncherCore();
   LauncherCore(const LauncherCore&) = delete;
   LauncherCore& operator=(const LauncherCore&) = delete;
@@ -51,6 +54,7 @@ class LauncherCore {
     std::atomic<Clock::rep> ask_again{0};  // not before this time
     std::mutex mutex;                      // of what follows, and of asking and building
     std::shared_ptr<const Answer> answer;
+    std::shared_ptr<double> refine_seconds;  // left; used by the thread of refining_ alone
   };
   // A problem as it was written.
   struct Asked {
@@ -85,12 +89,6 @@ class LauncherCore {
     CompiledKernel about;
     std::shared_ptr<const LoadedLaunch> loaded;
   };
-  struct Job {
-    std::shared_ptr<const KernelTemplate> kernel;
-    std::shared_ptr<KernelSlot> slot;
-    KernelChoice choice;
-    std::uint64_t number = 0;
-  };
 
   std::shared_ptr<Entry> find(const AskedView& asked) const;
   std::shared_ptr<Entry> add(const AskedView& asked);
@@ -111,14 +109,18 @@ class LauncherCore {
   // What ran so far goes on running, with a note.
   static void give_up(KernelSlot& slot, const std::string& reason, std::uint64_t number);
 
-  void queue(Job job);
-  void work();
+  // After a choice was installed: refines it if that is wanted and the book has no exact answer.
+  void start_refining(Entry& entry, std::uint64_t number);
+  // Compiles candidates. Throws what compiling and asking throw; a candidate's fault is data.
+  void prepare_refining(Entry& entry, std::uint64_t number);
+  RefineCandidate refine_candidate(const Entry& entry, const Answer& answer, std::int64_t copies_bytes);
 
   const LaunchOptions options_;
   const std::vector<std::filesystem::path> search_path_;
-  const std::unique_ptr<LaunchDevice> device_;
+  const std::shared_ptr<LaunchDevice> device_;
   const DeviceKey device_key_;
   std::optional<Lookup> book_;
+  Ranked ranked_;  // empty: there is no book
   CubinStore cubins_;
 
   std::mutex templates_mutex_;
@@ -128,11 +130,9 @@ class LauncherCore {
   std::unordered_map<Asked, std::shared_ptr<Entry>, AskedHash, AskedEqual> asked_;
   std::unordered_map<std::string, std::shared_ptr<Entry>> entries_;  // by kernel and canonical problem
 
-  std::mutex jobs_mutex_;
-  std::condition_variable jobs_changed_;
-  std::deque<Job> jobs_;
-  bool stopping_ = false;
-  std::thread worker_;  // started with the first job
+  // Stopped first: their jobs use what is above.
+  JobQueue compiling_;
+  const std::shared_ptr<JobQueue> refining_ = std::make_shared<JobQueue>();
 };
 
 }  // namespace tunebook

@@ -28,13 +28,22 @@ double squared_distance(const Problem& x, const Problem& y) {
   return sum;
 }
 
+constexpr const char* kPredicted = "predicted";
+
 }  // namespace
 
 std::string BookSeeds::to_text() const {
   if (others.empty()) return standing_winner ? standing_winner->canonical() : "";
   nlohmann::json list = nlohmann::json::array();
   list.push_back(standing_winner ? nlohmann::json::parse(standing_winner->canonical()) : nlohmann::json(nullptr));
-  for (const Configuration& configuration : others) list.push_back(nlohmann::json::parse(configuration.canonical()));
+  for (const BookSeed& seed : others) {
+    nlohmann::json configuration = nlohmann::json::parse(seed.configuration.canonical());
+    // No value of a configuration is an object, so this one is told from a parameter of that name.
+    if (seed.predicted)
+      list.push_back({{kPredicted, std::move(configuration)}});
+    else
+      list.push_back(std::move(configuration));
+  }
   return list.dump();
 }
 
@@ -48,7 +57,11 @@ BookSeeds BookSeeds::from_text(const std::string& text) {
   }
   for (std::size_t i = 0; i < json.size(); ++i) {
     if (i > 0) {
-      seeds.others.push_back(Configuration::from_json(json[i], "winner of another problem"));
+      const bool predicted =
+          json[i].is_object() && json[i].contains(kPredicted) && json[i][kPredicted].is_object();
+      seeds.others.push_back({Configuration::from_json(predicted ? json[i][kPredicted] : json[i],
+                                                       "proposal from the book"),
+                              predicted});
     } else if (!json[i].is_null()) {
       seeds.standing_winner = Configuration::from_json(json[i], "standing winner");
     }
@@ -83,6 +96,32 @@ std::vector<Configuration> related_winners(const Store& store, const TrialContex
     if (std::find(chosen.begin(), chosen.end(), candidate.configuration) == chosen.end()) chosen.push_back(std::move(candidate.configuration));
   }
   return chosen;
+}
+
+std::vector<BookSeed> mixed_seeds(const std::vector<Configuration>& predicted,
+                                  const std::vector<Configuration>& winners, std::size_t limit) {
+  // What a model puts first loses less than the winners of near problems, but these are right where
+  // the model is wrong.
+  constexpr std::size_t kTurn = 3;
+  std::vector<BookSeed> seeds;
+  std::size_t next_predicted = 0, next_winner = 0;
+  while (seeds.size() < limit && next_predicted + next_winner < predicted.size() + winners.size()) {
+    const bool winners_turn = (next_predicted + next_winner) % kTurn == kTurn - 1;
+    const bool take_winner =
+        next_winner < winners.size() && (winners_turn || next_predicted == predicted.size());
+    BookSeed seed{take_winner ? winners[next_winner++] : predicted[next_predicted++], !take_winner};
+    const bool known = std::any_of(seeds.begin(), seeds.end(), [&](const BookSeed& earlier) {
+      return earlier.configuration == seed.configuration;
+    });
+    if (!known) seeds.push_back(std::move(seed));
+  }
+  return seeds;
+}
+
+std::size_t predicted_trials(std::uint64_t trials) {
+  constexpr std::uint64_t kTenths = 3, kLeast = 3, kMost = 24;
+  return static_cast<std::size_t>(
+      std::clamp(trials / 10 * kTenths + trials % 10 * kTenths / 10, kLeast, kMost));
 }
 
 bool declared(const SearchSpace& space, const Configuration& configuration) {

@@ -43,6 +43,8 @@ SessionRecord proposed_session(const TuneSubject& subject, const SearchSpace& sp
   session.budget = options.retime ? "0" : options.budget.text;
   session.where = options.where;
   session.identity = identity_of_search(subject, space, options);
+  if (options.from_book && options.predicted > 0 && !options.retime)
+    session.identity["predicted"] = options.predicted;
   if (options.retime) session.identity["strategy"] = session.strategy;
   if (!sanitizer.empty()) session.identity["sanitizer"] = sanitizer;
   if (times_baseline(subject, options)) session.identity["baseline"] = true;

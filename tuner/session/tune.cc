@@ -79,15 +79,37 @@ class TuneSession {
     seeds.standing_winner = standing_configuration();
     result_.no_standing_winner = options_.retime && !seeds.standing_winner;
     if (result_.no_standing_winner) return;
-    if (options_.from_book && !options_.retime) {
-      seeds.others = related_winners(store_, context_, subject_.problem, space_, objective(), options_.sweep_start_utc);
-    }
+    // What an earlier run of this session proposes is kept with it.
+    const bool known = !anew() && store_.find_session(context_, proposed.identity);
+    if (options_.from_book && !options_.retime && !known) seeds.others = seeds_from_book();
     proposed.standing_winner = seeds.to_text();
     take_session(proposed);
     result_.session_id = session_.id;
   }
 
   std::string objective() const { return std::string(objective_name(options_.objective)); }
+
+  std::vector<BookSeed> seeds_from_book() const {
+    const std::size_t limit =
+        options_.predicted > 0
+            ? static_cast<std::size_t>(std::min(options_.predicted, space_.size()))
+            : predicted_trials(options_.budget.trial_limit(space_.size()));
+    std::vector<Configuration> predicted;
+    if (options_.adviser) predicted = options_.adviser(space_, limit);
+    std::vector<Configuration> winners;
+    if (options_.predicted == 0 || predicted.empty()) {
+      winners = related_winners(store_, context_, subject_.problem, space_, objective(),
+                                options_.sweep_start_utc);
+    }
+    return mixed_seeds(predicted, winners, limit);
+  }
+
+  // Nothing remains for the search, nor for the ladder of presets.
+  bool follows_predictions_only() const {
+    return options_.from_book && options_.predicted > 0 && options_.budget.trials &&
+           *options_.budget.trials <= options_.predicted;
+  }
+  bool default_preset_only() const { return options_.retime || follows_predictions_only(); }
 
   // What a lookup would answer now, if the space has it.
   std::optional<Configuration> standing_configuration() const {
@@ -158,16 +180,19 @@ class TuneSession {
     // `default` first: it serves everything, and a session that is cut early has it, and not the slowest rung of the ladder.
     for (const bool first : {true, false}) {
       for (const auto& [name, configuration] : subject_.presets) {
-        if ((name == "default") == first && (first || !options_.retime)) propose(configuration, "preset:" + name, false);
+        if ((name == "default") == first && (first || !default_preset_only()))
+          propose(configuration, "preset:" + name, false);
       }
     }
     if (seeds.standing_winner && declared(space_, *seeds.standing_winner)) propose(*seeds.standing_winner, "standing_winner", false);
     if (standing_ && standing_ != seeds.standing_winner && !tried_here(*standing_)) {
       submit(kChangedStandingOrder, *standing_, "standing_winner", false);
     }
-    for (const Configuration& configuration : seeds.others) {
-      const auto index = declared(space_, configuration) ? space_.find(configuration) : std::nullopt;
-      if (index && !known_.contains(configuration.canonical())) from_book_.push_back(*index);
+    for (const BookSeed& seed : seeds.others) {
+      const auto index =
+          declared(space_, seed.configuration) ? space_.find(seed.configuration) : std::nullopt;
+      if (index && !known_.contains(seed.configuration.canonical()))
+        from_book_.push_back({*index, seed.predicted});
     }
     known_in_flight_ = in_flight_.size();
   }
@@ -233,11 +258,12 @@ class TuneSession {
         if (!outcomes_.tell_next(*strategy_)) return;
       }
       if (!from_book_.empty()) {
-        const std::uint64_t index = from_book_.front();
+        const auto [index, predicted] = from_book_.front();
         from_book_.pop_front();
         strategy_->exclude(index);
         ++result_.from_book_trials;
-        propose_counted(index, "from_book");
+        result_.predicted_trials += predicted ? 1 : 0;
+        propose_counted(index, predicted ? "predicted" : "from_book");
         continue;
       }
       const std::vector<std::uint64_t> asked = strategy_->ask(1);
@@ -586,7 +612,11 @@ class TuneSession {
   std::int64_t next_order_ = 0;
   std::uint64_t limit_ = 0;
   bool closing_ = false;
-  std::deque<std::uint64_t> from_book_;                    // to be proposed before the strategy is asked
+  struct FromBook {
+    std::uint64_t index = 0;
+    bool predicted = false;
+  };
+  std::deque<FromBook> from_book_;  // to be proposed before the strategy is asked
   int little_expected_ = 0;                                // proposals in a row of little expected improvement
   std::optional<double> best_us_;
   std::optional<Clock::time_point> budget_start_;

@@ -18,12 +18,23 @@
 
 namespace tunebook {
 
+// Up to so many configurations of a space that are expected to be the fastest there, in the order
+// of trying. It is asked once, when a session begins; the session keeps what it said.
+using Adviser =
+    std::function<std::vector<Configuration>(const SearchSpace& space, std::size_t count)>;
+
 struct TuneOptions {
   std::string strategy = "auto";
   Budget budget;
   std::uint64_t seed = 0;
   std::vector<std::string> where;
-  bool from_book = true;         // winners of other problems and devices are tried first
+  // What the book predicts and winners of other problems and devices are tried first.
+  bool from_book = true;
+  // So many predicted ones, and no winners as long as there are predictions; 0: predicted_trials()
+  // of the budget, mixed with winners. If nothing remains of a budget in trials, the session is a
+  // short one: `default` is its only preset.
+  std::uint64_t predicted = 0;
+  Adviser adviser;               // none: nothing is predicted
   bool foresight = true;         // configurations are compiled ahead of being proposed, where device and strategy can make use of it
   bool remeasure = false;
   bool sanitize = false;         // the finalists, where the device has a sanitizer
@@ -83,7 +94,9 @@ struct TuneResult {
   std::map<Outcome, std::int64_t> outcomes;
   std::int64_t measured = 0;             // trials run now; the others were in the book
   std::int64_t proposals = 0;            // by the strategy: what the budget counts
-  std::int64_t from_book_trials = 0;     // of them, winners of other problems and devices
+  std::int64_t from_book_trials =
+      0;  // of them, predicted ones and winners of other problems and devices
+  std::int64_t predicted_trials = 0;           // of these, the predicted ones
   std::optional<double> ended_at_improvement;  // --budget auto ended the search at this expected improvement, a share
   std::optional<WinnerRecord> winner;    // none if nothing passed
   std::optional<BaselineRecord> baseline;  // if one was asked for and there were finalists

@@ -128,6 +128,7 @@ void FrozenPlan::save(const std::filesystem::path& file) const {
 std::string SweepPlan::hash() const {
   HashBuilder hash;
   for (const SweepItem& item : items) hash.add(item.id());
+  for (const CoverRegion& region : regions) hash.add(region.identity());
   return hash.hex();
 }
 

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sweep/cover_region.h"
 #include "sweep/decision.h"
 #include "sweep/item.h"
 
@@ -34,10 +35,11 @@ struct SweepPlan {
   TimeLimit time;                         // "time", "until": the whole night's
   std::vector<std::string> templates;     // absolute folders: of the plan, then of the command line
   std::vector<SweepItem> items;
+  std::vector<CoverRegion> regions;       // whose shapes the sweep chooses, after all items
   std::size_t duplicates = 0;             // left out because an earlier item is the same
   std::vector<std::string> notes;         // what the user should know: misses that were for other kernels, ...
 
-  // Of the items' identities in order: equal hash, equal work. 32 hex digits.
+  // Of the items' and regions' identities in order: equal hash, equal work. 32 hex digits.
   std::string hash() const;
 };
 

@@ -220,6 +220,7 @@ void PlanExpander::add_template(const PlanEntry& entry, const std::string& kerne
   }
   const KernelSpec& spec = found->spec;
   check_where(entry, spec, spec.default_problem());
+  if (entry.cover) return add_regions(entry, spec, devices);
   std::vector<WantedShape> shapes = entry.shapes;
   if (entry.default_shape) {
     WantedShape shape;
@@ -240,7 +241,33 @@ void PlanExpander::add_template(const PlanEntry& entry, const std::string& kerne
   }
 }
 
+void PlanExpander::add_regions(const PlanEntry& entry, const KernelSpec& spec,
+                               const std::vector<std::string>& devices) {
+  // What the region is like for one type it is like for all, but for the categories.
+  WantedShape least;
+  least.path = entry.cover->path;
+  for (const auto& [name, sizes] : entry.cover->sizes)
+    least.values.set(name, sizes.values.empty() ? sizes.from : sizes.values.front());
+  for (const auto& [name, value] : entry.cover->categories.items()) least.values.set(name, value);
+  for (const Problem& problem : problems_of(entry, spec, least)) {
+    for (const std::string& device : devices) {
+      std::vector<std::string> faults;
+      plan_.regions.push_back(make_region(*entry.cover, spec, problem, faults));
+      CoverRegion& region = plan_.regions.back();
+      region.path = entry.path;
+      region.item.device = device;
+      region.item.settings = entry.settings.session;
+      region.item.templates = plan_.templates;
+      for (const std::string& text : faults) fault(entry.cover->path, text);
+    }
+  }
+}
+
 void PlanExpander::add_replay(const PlanEntry& entry, const std::string& kernel, const std::string& device) {
+  if (entry.cover)
+    return fault(entry.path,
+                 "\"cover\" cannot be had on a recording, which has its own problems; give cuda, "
+                 "cuda:N or cpu");
   const std::string path = device.substr(device.find(':') + 1);
   std::vector<KernelCatalog::Recorded> recorded;
   try {

@@ -9,6 +9,7 @@
 #include "sweep/kernel_catalog.h"
 #include "sweep/plan.h"
 #include "sweep/plan_settings.h"
+#include "sweep/region_source.h"
 #include "sweep/shape_source.h"
 
 namespace tunebook {
@@ -19,6 +20,7 @@ struct PlanEntry {
   std::vector<std::string> kernels;
   bool default_shape = false;              // no "shapes": the template's default problem, every problem of a recording
   std::vector<WantedShape> shapes;
+  std::optional<WantedRegion> cover;       // instead of shapes
   bool all_types = false;                  // "types": "all"
   std::vector<std::string> types;          // values of dtype; none: as the shapes say, else the kernel's default
   PlanSettings settings;
@@ -36,6 +38,8 @@ class PlanExpander {
 
  private:
   void add_template(const PlanEntry& entry, const std::string& kernel, const std::vector<std::string>& devices);
+  void add_regions(const PlanEntry& entry, const KernelSpec& spec,
+                   const std::vector<std::string>& devices);
   void add_replay(const PlanEntry& entry, const std::string& kernel, const std::string& device);
   void add_recorded(const PlanEntry& entry, const KernelCatalog::Recorded& recorded);
   // The problems that a shape means for a kernel in the types asked for; none, and a note of the fault, if it fits not.

@@ -22,10 +22,16 @@ const std::vector<SpecKey>& settings_keys() {
 
 const std::vector<SpecObject>& plan_objects() {
   static const std::vector<SpecObject> objects = {
-      {"plan", "a plan", with_settings({{"tunebook", true}, {"name"}, {"summary"}, {"time"}, {"until"}, {"sessions", true}})},
-      {"sessions", "an entry of \"sessions\"", with_settings({{"kernels", true}, {"shapes"}, {"types"}})},
+      {"plan", "a plan",
+       with_settings(
+           {{"tunebook", true}, {"name"}, {"summary"}, {"time"}, {"until"}, {"sessions", true}})},
+      {"sessions", "an entry of \"sessions\"",
+       with_settings(
+           {{"kernels", true}, {"shapes"}, {"cover"}, {"weights"}, {"target_loss"}, {"most_shapes"},
+            {"types"}})},
       {"freshness", "a freshness rule", {{"retune_after_days"}, {"retime"}}},
       {"range", "a range", {{"from", true}, {"to", true}, {"step"}, {"factor"}}},
+      {"sizes", "a range of a region", {{"from", true}, {"to", true}}},
       {"misses", "recorded misses", {{"from_misses", true}}},
       {"file", "a file of shapes", {{"from_file", true}}},
   };

@@ -59,6 +59,7 @@ PlanEntry read_entry(SpecReader& reader, const SpecNode& node, const PlanSetting
     entry.all_types = node.at("types").json == "all";
     if (!entry.all_types) entry.types = read_text_or_texts(reader, node.at("types"), "a data type, a list of data types, or \"all\"");
   }
+  entry.cover = read_region(reader, node, folder, notes);
   entry.default_shape = node.find("shapes") == nullptr;
   if (entry.default_shape) return entry;
   const SpecNode shapes = node.at("shapes");

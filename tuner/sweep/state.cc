@@ -85,6 +85,7 @@ SweepState read_state(const nlohmann::ordered_json& json, const std::string& whe
   state.plan = FrozenPlan::from_json(json.at("plan"), where + ": /plan");
   state.order = json.at("order").get<std::vector<std::size_t>>();
   for (const auto& item : json.at("items")) state.items.push_back(item_from_json(item));
+  if (json.contains("regions")) state.regions = json.at("regions");
   for (const auto& [key, work] : json.at("devices").items()) state.devices[key] = work_from_json(work);
   state.wall_s = json.at("wall_s").get<double>();
   state.runs = json.at("runs").get<int>();
@@ -138,6 +139,7 @@ nlohmann::ordered_json SweepState::to_json() const {
   json["order"] = order;
   json["items"] = nlohmann::ordered_json::array();
   for (const ItemState& item : items) json["items"].push_back(item_json(item));
+  if (!regions.is_null()) json["regions"] = regions;
   json["plan"] = plan.to_json();
   return json;
 }

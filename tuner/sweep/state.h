@@ -57,6 +57,7 @@ struct SweepState {
   std::vector<std::size_t> order;  // of work: indices of items
   std::vector<ItemState> items;    // as plan.items
   std::map<std::string, DeviceWork> devices;
+  nlohmann::ordered_json regions;  // of a plan with regions: CoverPlanner::to_json(); else null
   double wall_s = 0;            // of its runs so far
   int runs = 0;
   bool ended = false;           // nothing is left that another run could do

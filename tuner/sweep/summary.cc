@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sweep/cover_planner.h"
 
 namespace tunebook {
 namespace {
@@ -105,6 +106,7 @@ nlohmann::ordered_json summary_json(const SweepState& state, SweepEnd end, const
                                {"busy_share", share(work)},
                                {"out", work.out_reason}});
   }
+  if (!state.regions.is_null()) json["regions"] = state.regions;
   const std::vector<NightComparison> comparisons = compare_nights(state);
   add_verdicts(json, state.plan, comparisons);
   json["results"] = nlohmann::ordered_json::array();
@@ -140,7 +142,7 @@ std::string summary_text(const SweepState& state, SweepEnd end) {
       text += fmt::format("  {}: {}: {}\n", description(status), state.plan.items[i].item.display(), state.items[i].reason.substr(0, state.items[i].reason.find('\n')));
     }
   }
-  return text + verdicts_text(state.plan, compare_nights(state));
+  return text + regions_text(state.regions) + verdicts_text(state.plan, compare_nights(state));
 }
 
 }  // namespace tunebook

@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Iterator, Mapping, Optional, Sequence, Tuple, Type, Union
+from typing import Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from ._library import NO_ANSWER, QuestionError, TunebookError, check, encode, library, take_text
 from ._model import Answer, DeviceKey, Explanation, Query, Value
@@ -27,6 +27,8 @@ _DEVICE_NUMBERS = (
 _INT64_MOST = (1 << 63) - 1
 # Questions that a thread keeps ready to be asked again.
 _KEPT_QUESTIONS = 256
+# Ranked configurations that one call gives: beyond this, a count is a typing error.
+_MOST_RANKED = 1 << 16
 
 _Key = Tuple[str, Tuple[Tuple[str, Value, bool], ...], DeviceKey, str, str, str]
 
@@ -77,11 +79,31 @@ class _Question:
         if check(lib.tunebook_best(book, self.handle, self.fresh)) == NO_ANSWER:
             return None
         if self.decoded is None or not lib.tunebook_answer_same(self.fresh, self.known):
-            text = ctypes.c_void_p()
-            check(lib.tunebook_answer_json(self.fresh, ctypes.byref(text)))
-            self.decoded = Answer._from_json(json.loads(take_text(text)))
+            self.decoded = _decode(self.fresh)
             self.fresh, self.known = self.known, self.fresh
         return self.decoded
+
+    def rank(self, book: int, count: int) -> List[Answer]:
+        lib = library()
+        answers = (ctypes.c_void_p * count)()
+        found = ctypes.c_size_t()
+        try:
+            for i in range(count):
+                answers[i] = lib.tunebook_answer_new()
+                if not answers[i]:
+                    raise MemoryError
+            if check(lib.tunebook_ranked(book, self.handle, count, answers, ctypes.byref(found))) == NO_ANSWER:
+                return []
+            return [_decode(answers[i]) for i in range(found.value)]
+        finally:
+            for answer in answers:
+                self._free_answer(answer)
+
+
+def _decode(answer: Optional[int]) -> Answer:
+    text = ctypes.c_void_p()
+    check(library().tunebook_answer_json(answer, ctypes.byref(text)))
+    return Answer._from_json(json.loads(take_text(text)))
 
 
 class Lookup:
@@ -97,12 +119,14 @@ class Lookup:
         record_misses_per_second: int = 100,
         specs: Sequence[str] = (),
         kept_questions: int = 4096,
+        shipped_books: Sequence[Union[str, os.PathLike[str]]] = (),
     ) -> None:
         """Opens the book at `path`; None: no book, answers come from `specs` alone.
 
         near_cap: where the tier `near` ends, a distance. refresh_interval_s: a change of the book is seen at the latest after this
         time; 0 looks with every question. record_misses: a file to which questions that were not answered exactly are appended.
-        specs: texts of kernel.json, for the tier `default` when the book does not have the kernel. Raises TunebookError.
+        specs: texts of kernel.json, for the tier `default` when the book does not have the kernel. shipped_books: published books that
+        are asked last, before the preset; one that is missing or cannot be read is no error. Raises TunebookError.
         """
         lib = library()
         self._close = lib.tunebook_close
@@ -124,6 +148,8 @@ class Lookup:
             check(lib.tunebook_options_set_kept_questions(options, kept_questions))
             for spec in specs:
                 check(lib.tunebook_options_add_spec(options, encode(spec, "spec")))
+            for shipped in shipped_books:
+                check(lib.tunebook_options_add_shipped_book(options, encode(os.fspath(shipped), "shipped_books")))
             check(lib.tunebook_options_set_no_book(options, 1 if path is None else 0))
             handle = ctypes.c_void_p()
             where = "" if path is None else os.fspath(path)
@@ -151,6 +177,29 @@ class Lookup:
         question = self._question(query)
         with self._in_use() as book:
             return question.ask(book)
+
+    def ranked(
+        self,
+        kernel: Union[str, Query],
+        problem: Optional[Mapping[str, Value]] = None,
+        device: Optional[DeviceKey] = None,
+        *,
+        count: int = 3,
+        kernel_hash: str = "",
+        objective: str = "time",
+        method: str = "cold",
+    ) -> List[Answer]:
+        """The first `count` different configurations for this question, the most promising first, for timing them where they run.
+
+        The answer of best(), then what the model of time puts next, then near and far ones, then the preset. Slower than best(), and
+        raises as best() does.
+        """
+        if not 0 <= count <= _MOST_RANKED:
+            raise QuestionError(f"count: {count} is not between 0 and {_MOST_RANKED}")
+        query = _query(kernel, problem, device, kernel_hash, objective, method)
+        question = self._question(query)
+        with self._in_use() as book:
+            return question.rank(book, count)
 
     def explain(
         self,

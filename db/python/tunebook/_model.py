@@ -14,9 +14,11 @@ class Tier(enum.Enum):
     """How an answer matched its question, best first."""
 
     EXACT = "exact"
+    PREDICTED = "predicted"
     NEAR = "near"
     SAME_ARCHITECTURE = "same_architecture"
     FAR = "far"
+    SHIPPED = "shipped"
     DEFAULT = "default"
 
 
@@ -106,7 +108,7 @@ class Answer(Mapping[str, Value]):
     distance: float
     """Euclidean, of the log2 of the sizes; 0 for exact and default."""
     problem: Optional[Mapping[str, Value]]
-    """The tuned problem; None for default."""
+    """The tuned problem; for predicted, the nearest one; None for default."""
     device: Optional[DeviceKey]
     """Where it was tuned; None for default."""
     stale: Stale
@@ -122,6 +124,16 @@ class Answer(Mapping[str, Value]):
     registers_per_thread: Optional[int]
     shared_bytes: Optional[int]
     """Static and dynamic, of one block."""
+    expected_loss: Optional[float] = None
+    """Share lost against the best configuration of the asked problem: 0.05 means that the best takes 0.95 of its time. None: not known."""
+    loss_bound: Optional[float] = None
+    """Eighty percent of such questions lose at most this share. None: not known."""
+    predicted_us: Optional[float] = None
+    """Of one launch, on the asked problem; predicted only."""
+    source: str = ""
+    """The file name of the book that answered; shipped only."""
+    shipped_tier: Optional[Tier] = None
+    """How that book's answer matched; shipped only."""
 
     def __getitem__(self, parameter: str) -> Value:
         return self.configuration[parameter]
@@ -153,6 +165,11 @@ class Answer(Mapping[str, Value]):
             method=json["method"],
             registers_per_thread=json["registers_per_thread"],
             shared_bytes=json["shared_bytes"],
+            expected_loss=json["expected_loss"],
+            loss_bound=json["loss_bound"],
+            predicted_us=json["predicted_us"],
+            source=json["source"] or "",
+            shipped_tier=Tier(json["shipped_tier"]) if json["shipped_tier"] else None,
         )
 
 

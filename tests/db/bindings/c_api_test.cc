@@ -17,6 +17,7 @@
 #include "allocations.h"
 #include "book_fixture.h"
 #include "db/store.h"
+#include "some_model.h"
 #include "tunebook/tunebook.h"
 
 namespace tunebook::testing {
@@ -122,6 +123,72 @@ TEST_F(CApiTest, TheDefaultHasNoTimeAndNoDevice) {
   EXPECT_EQ(tunebook_answer_median_us(answer_, &median), TUNEBOOK_NO_ANSWER);
   EXPECT_EQ(tunebook_answer_problem_count(answer_), 0U);
   EXPECT_STREQ(tunebook_answer_device_text(answer_, TUNEBOOK_DEVICE_KIND), "");
+}
+
+TEST_F(CApiTest, PredictedAnswersAndRankings) {
+  double share = 0;
+  ASSERT_EQ(tunebook_best(book_, query_, answer_), TUNEBOOK_OK);
+  EXPECT_EQ(tunebook_answer_expected_loss(answer_, &share), TUNEBOOK_NO_ANSWER);
+  EXPECT_EQ(tunebook_answer_predicted_us(answer_, &share), TUNEBOOK_NO_ANSWER);
+  EXPECT_STREQ(tunebook_answer_source(answer_), "");
+  EXPECT_EQ(tunebook_answer_shipped_tier(answer_), -1);
+
+  put_model(file().string(), some_model());
+  tunebook_lookup* book = nullptr;
+  ASSERT_EQ(tunebook_open(file().c_str(), nullptr, &book), TUNEBOOK_OK) << tunebook_last_error();
+  set_problem(192, 64, 64);
+  ASSERT_EQ(tunebook_best(book, query_, answer_), TUNEBOOK_OK);
+  EXPECT_EQ(tunebook_answer_tier(answer_), TUNEBOOK_TIER_PREDICTED);
+  EXPECT_STREQ(tunebook_tier_name(TUNEBOOK_TIER_PREDICTED), "predicted");
+  EXPECT_STREQ(tunebook_tier_name(TUNEBOOK_TIER_SHIPPED), "shipped");
+  EXPECT_STREQ(tunebook_tier_name(TUNEBOOK_TIER_NEAR), "near");
+  EXPECT_STREQ(tunebook_tier_name(7), "unknown");
+  EXPECT_STREQ(tunebook_tier_name(-1), "unknown");
+  // log2(192 / 64) is beyond the first bin.
+  EXPECT_EQ(tunebook_answer_expected_loss(answer_, &share), TUNEBOOK_OK);
+  EXPECT_EQ(share, 0.06);
+  EXPECT_EQ(tunebook_answer_loss_bound(answer_, &share), TUNEBOOK_OK);
+  EXPECT_EQ(share, 0.15);
+  EXPECT_EQ(tunebook_answer_predicted_us(answer_, &share), TUNEBOOK_OK);
+  EXPECT_DOUBLE_EQ(share, 10 * 3 / (1 - 1005.0 / 1048576));
+  EXPECT_EQ(tunebook_answer_median_us(answer_, &share), TUNEBOOK_NO_ANSWER);
+
+  tunebook_answer* answers[5] = {};
+  for (tunebook_answer*& one : answers) one = tunebook_answer_new();
+  std::size_t found = 99;
+  ASSERT_EQ(tunebook_ranked(book, query_, 5, answers, &found), TUNEBOOK_OK) << tunebook_last_error();
+  // The model's three, the winner of 128, 64, 64 that the model does not know.
+  ASSERT_EQ(found, 4U);
+  std::int64_t sizes[4] = {};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(tunebook_answer_int(answers[i], "BM", &sizes[i]), TUNEBOOK_OK);
+  EXPECT_EQ((std::vector<std::int64_t>(sizes, sizes + 4)), (std::vector<std::int64_t>{16, 32, 64, 32}));
+  EXPECT_EQ(tunebook_answer_tier(answers[3]), TUNEBOOK_TIER_NEAR);
+  EXPECT_EQ(tunebook_answer_tier(answers[4]), -1);
+  EXPECT_EQ(tunebook_ranked(book, query_, 1, answers, &found), TUNEBOOK_OK);
+  EXPECT_EQ(found, 1U);
+  EXPECT_EQ(tunebook_ranked(book, query_, 0, nullptr, &found), TUNEBOOK_NO_ANSWER);
+  EXPECT_EQ(tunebook_ranked(book, query_, 1, nullptr, &found), TUNEBOOK_INVALID_ARGUMENT);
+  EXPECT_EQ(tunebook_ranked(book, nullptr, 5, answers, &found), TUNEBOOK_INVALID_ARGUMENT);
+  EXPECT_EQ(tunebook_answer_tier(answers[0]), -1) << "cleared";
+  EXPECT_EQ(tunebook_ranked(book, query_, 1, answers, nullptr), TUNEBOOK_INVALID_ARGUMENT);
+  for (tunebook_answer* const one : answers) tunebook_answer_free(one);
+  tunebook_close(book);
+}
+
+TEST_F(CApiTest, ShippedBooks) {
+  tunebook_options* const options = tunebook_options_new();
+  EXPECT_EQ(tunebook_options_add_shipped_book(options, nullptr), TUNEBOOK_INVALID_ARGUMENT);
+  EXPECT_EQ(tunebook_options_add_shipped_book(options, file("nothing.db").c_str()), TUNEBOOK_OK);
+  EXPECT_EQ(tunebook_options_add_shipped_book(options, file().c_str()), TUNEBOOK_OK);
+  EXPECT_EQ(tunebook_options_set_no_book(options, 1), TUNEBOOK_OK);
+  tunebook_lookup* none = nullptr;
+  ASSERT_EQ(tunebook_open("", options, &none), TUNEBOOK_OK) << tunebook_last_error();
+  tunebook_options_free(options);
+  ASSERT_EQ(tunebook_best(none, query_, answer_), TUNEBOOK_OK) << tunebook_last_error();
+  EXPECT_EQ(tunebook_answer_tier(answer_), TUNEBOOK_TIER_SHIPPED);
+  EXPECT_EQ(tunebook_answer_shipped_tier(answer_), TUNEBOOK_TIER_EXACT);
+  EXPECT_STREQ(tunebook_answer_source(answer_), "book.db");
+  tunebook_close(none);
 }
 
 TEST_F(CApiTest, TheHashOfTheQueryTellsWhetherTheAnswerIsStale) {

@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "db/lookup_limits.h"
 #include "db/store.h"
+#include "random_models.h"
 #include "tunebook/lookup.h"
 
 namespace tunebook::testing {
@@ -71,6 +72,8 @@ nlohmann::ordered_json spec(const std::string& kernel, const std::string& more) 
   json["arch"] = "KIND == 'wgmma' ? 'sm_90a' : native";
   json["cpu"] = "KIND == 'plain'";
   json["options"] = nlohmann::json::array({"--use_fast_math"});
+  if (kernel == "hostile") json.erase("work");
+  if (kernel == "reals") json["work"] = {{"flops", "m * log2(n)"}};
   return json;
 }
 
@@ -101,7 +104,7 @@ std::vector<Device> devices() {
 }
 
 const std::vector<std::int64_t> kSizes = {1, 3, 16, 32, 48, 64, 96, 128, 256, 1000, 4096, 65536, std::int64_t{1} << 30};
-const std::vector<std::string> kKernels = {"plain", "\"; } int evil = system(\"false\"); // \\", "recorded"};
+const std::vector<std::string> kKernels = {"plain", "\"; } int evil = system(\"false\"); // \\", "recorded", "reals"};
 
 // What was tuned, as questions.
 std::vector<Query> write_book(const std::filesystem::path& path, std::uint64_t seed) {
@@ -113,9 +116,9 @@ std::vector<Query> write_book(const std::filesystem::path& path, std::uint64_t s
   for (std::int64_t i = 0; i < winners; ++i) {
     const std::int64_t which = dice.below(10);
     TrialContext context = some_context();
-    context.kernel = kKernels[which < 6 ? 0 : which < 9 ? 1 : 2];
+    context.kernel = kKernels[which < 5 ? 0 : which < 8 ? 1 : which == 9 ? 2 : 3];
     context.kernel_hash = fmt::format("hash-{}", dice.below(3));
-    context.kernel_spec = spec(which < 6 ? "plain" : "hostile", dice.chance(50) ? "BM > 0" : "n // BM >= 0");
+    context.kernel_spec = spec(which < 5 ? "plain" : which < 8 ? "hostile" : "reals", dice.chance(50) ? "BM > 0" : "n // BM >= 0");
     if (which == 9) {  // a recording: its declaration cannot be read as one
       context.kernel_spec = {{"kernel", "recorded"}, {"problem", {{"m", 1}, {"n", 1}}}, {"parameters", {{"PAD", 1}, {"BM", 1}}}};
     }
@@ -146,6 +149,7 @@ std::vector<Query> write_book(const std::filesystem::path& path, std::uint64_t s
     query.device = to_device_key(context.device);
     tuned.push_back(query);
   }
+  add_random_models(path, seed);
   return tuned;
 }
 
@@ -216,8 +220,20 @@ std::string describe(const Answer& answer) {
     }
   }
   std::snprintf(number.data(), number.size(), " | %a", answer.median_us.value_or(-1));
-  return text + fmt::format("{} {} {} {} {} {} {} {}", number.data(), static_cast<int>(answer.stale), answer.device.name, answer.kernel_hash,
-                            answer.method, answer.tuned_at_utc, answer.registers_per_thread.value_or(-1), answer.shared_bytes.value_or(-1));
+  text += fmt::format("{} {} {} {} {} {} {} {} {}", number.data(), static_cast<int>(answer.stale), answer.device.name, answer.kernel_hash,
+                      answer.objective, answer.method, answer.tuned_at_utc, answer.registers_per_thread.value_or(-1),
+                      answer.shared_bytes.value_or(-1));
+  for (const std::optional<double>& figure : {answer.expected_loss, answer.loss_bound, answer.predicted_us}) {
+    std::snprintf(number.data(), number.size(), " %a", figure.value_or(-1));
+    text += number.data();
+  }
+  return text;
+}
+
+// A header does not evaluate work with real numbers in it.
+Answer as_the_header_says(const Query& query, Answer answer) {
+  if (query.kernel == "reals") answer.predicted_us.reset();
+  return answer;
 }
 
 int run(const std::string& command) { return std::system(command.c_str()) / 256; }
@@ -231,9 +247,10 @@ TEST_F(ExportHeaderTest, TheHeaderAnswersAsTheBook) {
     const std::filesystem::path book = file(fmt::format("book{}.db", i));
     tuned.push_back(write_book(book, static_cast<std::uint64_t>(i) + 1));
     const HeaderSummary summary = export_header(book, file(fmt::format("book{}.h", i)), {{}, namespaces[i]});
-    EXPECT_EQ(summary.kernels, 3);
+    EXPECT_EQ(summary.kernels, 4);
     EXPECT_EQ(summary.devices, 5);
     EXPECT_GE(summary.winners, 40);
+    EXPECT_GE(summary.models, 20);
     LookupOptions options;
     options.near_cap = i == 1 ? 0.75 : kNearCap;
     lookups.emplace_back(book.string(), options);
@@ -253,7 +270,8 @@ TEST_F(ExportHeaderTest, TheHeaderAnswersAsTheBook) {
     questions << asked.back() << '\n';
     try {
       const std::shared_ptr<const Answer> answer = lookups[static_cast<std::size_t>(book)].best(query);
-      expected.push_back(answer ? describe(*answer) : "nothing");
+      expected.push_back(answer ? describe(as_the_header_says(query, *answer)) : "nothing");
+      if (answer && answer->expected_loss && answer->tier != Tier::predicted) ++kinds["nearest"];
     } catch (const std::invalid_argument&) {
       expected.push_back("not understood");
     }
@@ -269,7 +287,7 @@ TEST_F(ExportHeaderTest, TheHeaderAnswersAsTheBook) {
   }
   EXPECT_EQ(count, expected.size());
   EXPECT_EQ(wrong, 0U);
-  for (const char* kind : {"exact", "near", "same_architecture", "far", "default", "nothing", "not"}) {
+  for (const char* kind : {"exact", "predicted", "near", "same_architecture", "far", "default", "nothing", "not", "nearest"}) {
     EXPECT_GE(kinds[kind], 50) << kind << ": the questions are to reach every tier";
   }
 }

@@ -31,18 +31,25 @@ std::string describe(const Answer& answer) {
   char number[64];
   std::snprintf(number, sizeof number, "%a", answer.distance);
   std::string text = std::string(tier_name(answer.tier)) + " " + number + " " + std::string(answer.session);
-  for (const auto& list : {answer.configuration, answer.problem}) {
+  const auto add = [&text](const auto& list) {
     text += " |";
     for (const auto& one : list) {
       text += " " + std::string(one.name) + "=";
       text += one.value.text.empty() ? std::to_string(one.value.number) : std::string(one.value.text);
     }
-  }
+  };
+  add(answer.configuration);
+  add(answer.problem);
   std::snprintf(number, sizeof number, " | %a", answer.median_us.value_or(-1));
   text += number;
   text += " " + std::to_string(static_cast<int>(answer.stale)) + " " + std::string(answer.device.name) + " " + std::string(answer.kernel_hash);
-  text += " " + std::string(answer.method) + " " + std::string(answer.tuned_at_utc);
-  return text + " " + std::to_string(answer.registers_per_thread.value_or(-1)) + " " + std::to_string(answer.shared_bytes.value_or(-1));
+  text += " " + std::string(answer.objective) + " " + std::string(answer.method) + " " + std::string(answer.tuned_at_utc);
+  text += " " + std::to_string(answer.registers_per_thread.value_or(-1)) + " " + std::to_string(answer.shared_bytes.value_or(-1));
+  for (const auto& figure : {answer.expected_loss, answer.loss_bound, answer.predicted_us}) {
+    std::snprintf(number, sizeof number, " %a", figure.value_or(-1));
+    text += number;
+  }
+  return text;
 }
 
 template <class Query, class Value, class Best>

@@ -31,6 +31,28 @@ struct CUstream_st;  // cudaStream_t and CUstream are pointers to it
 
 namespace tunebook {
 
+// Refining where it runs: configurations that the book puts first for a problem which nobody tuned are timed
+// inside the application, and the fastest of them is launched from then on.
+//
+// After get() the first `candidates` of Lookup::ranked() are compiled on a thread of the Launcher. The next launch
+// of the application lends its arguments: they are copied in the order of its stream, before that launch. All
+// timing works on these copies, on a stream of its own; the application's data are only read, and its launches
+// go on meanwhile. A configuration whose results differ from those of the one at hand by more than the
+// declared tolerance is never chosen. One that does not compile, load or run is passed over.
+//
+// Nothing is refined, and note() says why, if the copies do not fit the budget, if buffers overlap of which one is
+// written, or if two runs of the configuration at hand differ. A launch that is captured in a graph lends nothing.
+struct RefineOptions {
+  int candidates = 0;             // how many are timed, the one at hand included; 0 or 1: off
+  double seconds = 0.5;           // time on the GPU per problem; exceeded by one launch at most
+  std::int64_t bytes = std::int64_t{256} << 20;  // device memory per problem: copies, results to compare with, workspaces, L2 flush
+  int samples = 7;                // per configuration, taken in turn
+  // Results are appended to this file, if one is named: one JSON object per line, each refinement in one piece, by any
+  // number of processes. `tunebook merge FILE` puts them into a book; a sweep's {"from_misses": FILE} tunes the
+  // problems. tuner/launch/launching.md has the format.
+  std::string learned_file;
+};
+
 struct LaunchOptions {
   // Folders of kernel templates (or template folders themselves). After these: $TUNEBOOK_TEMPLATES, the installed default.
   std::vector<std::string> templates;
@@ -49,6 +71,8 @@ struct LaunchOptions {
   // How the book is asked (near_cap, refresh_interval, record_misses). The declarations are those of the templates: spec_json,
   // more_specs_json and no_book are not used.
   LookupOptions lookup;
+  // Time the book's first configurations in the application. Objective "time" only, and not with `architecture`.
+  RefineOptions refine;
 };
 
 struct CompiledLaunch {
@@ -56,6 +80,17 @@ struct CompiledLaunch {
   std::array<std::int64_t, 3> grid = {1, 1, 1};   // in blocks
   std::array<std::int64_t, 3> block = {1, 1, 1};  // in threads
   std::int64_t shared_bytes = 0;   // dynamic, of one block
+};
+
+// One configuration that was tried by RefineOptions.
+struct RefinedCandidate {
+  LookupValues configuration;    // in declared order
+  // "ok" (timed), "abandoned" (timed less often, as it is much slower), "not_tried" (the budget was used up), or why it was
+  // passed over: "wrong_result", "compile_error", "launch_error", "no_resources", "out_of_memory".
+  std::string outcome;
+  std::string message;           // of a failure
+  double median_us = 0;          // of one launch on the copies; 0: no times
+  std::vector<double> samples_us;
 };
 
 // What a kernel is compiled with, and why. Immutable.
@@ -76,6 +111,9 @@ struct CompiledKernel {
   bool cached = false;             // the cubin was compiled before
   double compile_seconds = 0;      // 0 if cached
   bool pending = false;            // the best configuration is being compiled; this one runs meanwhile
+  bool refining = false;           // other configurations are being compiled or timed, or wait for a launch's arguments
+  // What RefineOptions tried, the configuration that ran before first; empty: nothing (yet).
+  std::vector<RefinedCandidate> refined;
   // What a user should know, one line each: another version of the template was tuned; a configuration was refused, or did not
   // compile, and what runs instead. Empty: nothing.
   std::string note;
@@ -151,7 +189,8 @@ class Kernel {
   // The same with addresses of the arguments, for bindings: `shapes` and `addresses` have `count` entries.
   void launch(CUstream_st* stream, void** addresses, const ArgumentShape* shapes, std::size_t count) const;
 
-  // What the next launch runs. Changes when a compile in the background ends or the book has a better answer.
+  // What the next launch runs. Changes when a compile in the background or a refinement ends, or the book has a
+  // better answer.
   std::shared_ptr<const CompiledKernel> state() const;
   // As state()->note and state()->pending.
   std::string note() const;
@@ -176,7 +215,7 @@ class Launcher {
   // Throws std::runtime_error for a device or a book that cannot be used, with what to do; std::invalid_argument for options that
   // contradict each other.
   explicit Launcher(LaunchOptions options);
-  // Gives up what waits in the background, and waits for a compile that has begun.
+  // Gives up what waits in the background, and waits for a compile or a timed launch that has begun.
   ~Launcher();
   Launcher(Launcher&&) noexcept;
   Launcher& operator=(Launcher&&) noexcept;
