@@ -1,6 +1,5 @@
 #include "db/publish.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,15 +27,15 @@ struct Options {
 PublishOptions learn_first(const std::string& book) {
   learn::LearnedBook learned = learn::learn_from_book(book);
   PublishOptions result;
-  if (learned.changed() && learn::can_write(book)) {
+  const bool changed = learned.changed();
+  if (changed && learn::can_write(book)) {
     Store(book).replace_models(learned.fresh, learned.outdated);
   } else {
     result.learned = std::move(learned.fresh);
     result.outdated = std::move(learned.outdated);
   }
-  const bool any = std::any_of(learned.groups.begin(), learned.groups.end(),
-                               [](const learn::LearnedGroup& one) { return one.state != learn::LearnedGroup::State::unchanged; });
-  if (any) fmt::print(stderr, "{}", learned_text(learned));
+  // Reasons why groups have no model are for `learn`: publishing every night would repeat them.
+  if (changed) fmt::print(stderr, "{}", learned_text(learned));
   return result;
 }
 

@@ -28,7 +28,7 @@ struct Options {
 std::string cell(std::optional<double> share) { return share ? fmt::format("{:.3f}", *share) : "-"; }
 nlohmann::ordered_json known(std::optional<double> value) { return value ? nlohmann::ordered_json(*value) : nullptr; }
 
-std::string summary_text(const std::vector<learn::QualityGroup>& groups) {
+std::string summary_text(const std::vector<learn::QualityGroup>& groups, bool timed) {
   TextTable table;
   table.header = {"kernel", "dtype", "device", "method", "asked", "scored", "answered", "worst", "best of 3", "nearest", "default", "expected",
                   "within bound"};
@@ -39,7 +39,7 @@ std::string summary_text(const std::vector<learn::QualityGroup>& groups) {
       without += fmt::format("no questions: {} {} {} {}: {}\n", group.kernel, group.dtype, group.device.name, group.method, group.reason);
       continue;
     }
-    const learn::QualitySummary all = learn::summarise(group);
+    const learn::QualitySummary all = learn::summarise(group, timed);
     table.rows.push_back({group.kernel, group.dtype, group.device.name, group.method, std::to_string(all.asked), std::to_string(all.scored),
                           cell(all.mean), cell(all.worst), cell(all.best_of_three), cell(all.nearest), cell(all.preset), cell(all.expected),
                           all.within_bound ? percent(*all.within_bound) : "-"});
@@ -76,8 +76,8 @@ nlohmann::ordered_json to_json(const learn::QualityQuestion& one) {
           {"note", one.note}};
 }
 
-nlohmann::ordered_json to_json(const learn::QualityGroup& group) {
-  const learn::QualitySummary all = learn::summarise(group);
+nlohmann::ordered_json to_json(const learn::QualityGroup& group, bool timed) {
+  const learn::QualitySummary all = learn::summarise(group, timed);
   nlohmann::ordered_json questions = nlohmann::ordered_json::array();
   for (const learn::QualityQuestion& one : group.questions) questions.push_back(to_json(one));
   return {{"kernel", group.kernel},
@@ -91,7 +91,9 @@ nlohmann::ordered_json to_json(const learn::QualityGroup& group) {
           {"worst", known(all.worst)},
           {"best_of_three", known(all.best_of_three)},
           {"nearest", known(all.nearest)},
+          {"nearest_scored", all.with_nearest},
           {"default", known(all.preset)},
+          {"default_scored", all.with_preset},
           {"expected", known(all.expected)},
           {"within_bound", known(all.within_bound)},
           {"reason", group.reason},
@@ -108,14 +110,19 @@ int run_quality(const Options& options) {
   const bool whole = !options.timer.measure || time_answers(groups, options.timer);
   if (options.json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
-    for (const learn::QualityGroup& group : groups) list.push_back(to_json(group));
+    for (const learn::QualityGroup& group : groups) list.push_back(to_json(group, options.timer.measure));
     print_json({{"book", book}, {"truth", options.truth}, {"groups", list}, {"interrupted", !whole}});
     return whole ? kDone : kFailed;
   }
   if (groups.empty()) fmt::print(stderr, "{}: no trials to judge answers by; a published book has none\n", options.truth.empty() ? book : options.truth);
-  fmt::print("{}", summary_text(groups));
+  fmt::print("{}", summary_text(groups, options.timer.measure));
   for (const learn::QualityGroup& group : groups) {
     if (options.questions && !group.questions.empty()) fmt::print("{}", questions_text(group));
+  }
+  for (const learn::QualityGroup& group : groups) {
+    for (const learn::QualityQuestion& one : group.questions) {
+      if (!one.note.empty()) fmt::print(stderr, "not timed: {} {}: {}\n", group.kernel, one.problem.display(), one.note);
+    }
   }
   if (!whole) fmt::print(stderr, "interrupted; what was timed until then is shown\n");
   return whole ? kDone : kFailed;

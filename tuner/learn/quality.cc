@@ -76,7 +76,7 @@ QualityGroup left_out(const TrainingGroup& group, const QualityOptions& options)
 
 }  // namespace
 
-QualitySummary summarise(const QualityGroup& group) {
+QualitySummary summarise(const QualityGroup& group, bool timed) {
   QualitySummary result;
   result.asked = group.questions.size();
   Mean mean, best_of_three, nearest, preset, expected;
@@ -86,7 +86,7 @@ QualitySummary summarise(const QualityGroup& group) {
     if (one.best_of_three) best_of_three.add(*one.best_of_three);
     if (one.nearest) nearest.add(*one.nearest);
     if (one.preset) preset.add(*one.preset);
-    const std::optional<double> score = one.score();
+    const std::optional<double>& score = timed ? one.timed : one.answered;
     if (!score) continue;
     mean.add(*score);
     result.worst = std::min(result.worst.value_or(*score), *score);

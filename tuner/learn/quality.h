@@ -24,8 +24,6 @@ struct QualityQuestion {
   std::optional<double> answered, best_of_three, nearest, preset;
   std::optional<double> timed;       // both timed again on a device
   std::string note;                  // why it was not timed
-  // What counts: timed on a device, else from the books.
-  std::optional<double> score() const { return timed ? timed : answered; }
 };
 
 // The questions of one kernel version, device, data type and method.
@@ -45,7 +43,8 @@ struct QualitySummary {
   std::optional<double> expected;                  // mean of 1 - expected loss
   std::optional<double> within_bound;              // share of the scored ones that lost at most their bound
 };
-QualitySummary summarise(const QualityGroup& group);
+// `timed`: only what was timed on a device counts as the answers' score; else what the books have.
+QualitySummary summarise(const QualityGroup& group, bool timed = false);
 
 struct QualityOptions {
   std::vector<std::string> kernels;  // names; empty: all
