@@ -40,7 +40,7 @@ std::optional<TimeModel> kept_model(const std::filesystem::path& book, const Tra
 
 void keep_model(const std::filesystem::path& book, const TrainingGroup& group,
                 const std::string& from, const TimeModel& model) {
-  Store(book).record_models(
+  Store(book).replace_models(
       {{group.kernel, group.device_row, group.dtype, group.method, TimeModel::kFormat,
         model.encode(), model.trials, static_cast<std::int64_t>(model.anchors.size()), from,
         model.learned_utc}});
