@@ -10,6 +10,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,7 +25,9 @@
 #include "db/header_text.h"
 #include "db/lookup_kernel.h"
 #include "db/lookup_limits.h"
+#include "db/lookup_predicted.h"
 #include "db/lookup_rows.h"
+#include "db/schema.h"
 #include "db/time_model.h"
 
 namespace tunebook {
@@ -39,9 +42,10 @@ using header_text::value_text;
 
 // A model of the book, of one version of the kernel that is written.
 struct HeaderModel {
-  std::uint32_t version = 0;      // index into the kernel's versions
+  std::uint32_t version = 0;      // index into the kernel's versions, the newest first
+  std::int64_t row = -1;          // in the book; a larger one was learned later
   std::int64_t device_row = -1;
-  std::shared_ptr<const TimeModel> model;
+  std::shared_ptr<const PreparedModel> prepared;
 };
 
 class HeaderWriter {
@@ -290,7 +294,7 @@ class HeaderWriter {
 
   void add_model(const KernelVersion& version, const HeaderModel& known) {
     const KernelSpec& spec = *version.spec;
-    const TimeModel& model = *known.model;
+    const TimeModel& model = known.prepared->model();
     std::vector<std::string> features, parameters, loss;
     for (const std::string& feature : model.features) {
       features.push_back(code(spec, Expression::compile(feature, spec.names)));
@@ -387,32 +391,30 @@ std::vector<std::string> kernels_to_write(sqlite::Database& book, const std::vec
 
 // The models of these versions and devices, in the order in which a question prefers them; those that cannot be read are left out, as a
 // lookup passes them over.
-std::vector<HeaderModel> read_models(sqlite::Database& book, std::int64_t book_version, const std::vector<KernelVersion>& versions,
-                                     const std::vector<KnownDevice>& devices) {
-  constexpr std::int64_t kModelVersion = 5;
-  std::vector<HeaderModel> models;
-  if (book_version < kModelVersion) {
-    return models;
-  }
-  sqlite::Statement select(book, "SELECT id, device_id, dtype, method, body FROM model WHERE kernel_id = ? ORDER BY id DESC");
-  for (std::size_t i = 0; i < versions.size(); ++i) {
-    if (versions[i].spec == nullptr) {
-      continue;
-    }
-    sqlite::Statement::Run row = select.run(versions[i].row);
+std::vector<HeaderModel> usable_models(sqlite::Database& book, std::int64_t book_version, const std::vector<KernelVersion>& versions,
+                                       const std::vector<KnownDevice>& devices) {
+  std::vector<std::string> dtypes;
+  if (book_version >= kModelVersion) {
+    sqlite::Statement select(book, "SELECT DISTINCT dtype FROM model");
+    sqlite::Statement::Run row = select.run();
     while (row.next()) {
-      const std::int64_t device = row.integer(1);
-      if (std::none_of(devices.begin(), devices.end(), [&](const KnownDevice& known) { return known.row == device; })) {
-        continue;
-      }
-      try {
-        TimeModel model = TimeModel::decode(row.text(4), *versions[i].spec, fmt::format("model {}", row.integer(0)));
-        models.push_back({static_cast<std::uint32_t>(i), device, std::make_shared<const TimeModel>(std::move(model))});
-      } catch (const InputError&) {
-        continue;
+      dtypes.push_back(row.text(0));
+    }
+  }
+  std::vector<HeaderModel> models;
+  for (const KnownDevice& device : devices) {
+    for (const std::string& dtype : dtypes) {
+      const std::shared_ptr<const DeviceModels> read = read_models(book, book_version, versions, device, dtype);
+      for (const BookModel& model : *read) {
+        if (model.prepared != nullptr) {
+          models.push_back({model.version, model.row, device.row, model.prepared});
+        }
       }
     }
   }
+  std::sort(models.begin(), models.end(), [](const HeaderModel& x, const HeaderModel& y) {
+    return std::tuple(x.version, -x.row) < std::tuple(y.version, -y.row);
+  });
   return models;
 }
 
@@ -432,7 +434,7 @@ std::string header_of_book(const std::filesystem::path& path, const HeaderOption
       for (const KnownDevice& device : devices) {
         rows.push_back(DeviceRows::read(book, versions, {&device, nullptr}));
       }
-      writer.add_kernel(name, versions, rows, read_models(book, reader.version(), versions, devices));
+      writer.add_kernel(name, versions, rows, usable_models(book, reader.version(), versions, devices));
     }
     return writer.text(summary);
   });

@@ -224,7 +224,8 @@ int main(int argc, char** argv) {
     published_book = make_book(folder, "published.db", kPublished);
     model_book = make_book(folder, "model.db", ModelBook());
     shapes_book = make_book(folder, "shapes.db", kShapes);
-    working_book = make_book(folder, "working.db", {kPublished.kernels, kPublished.devices, kPublished.problems, trials(), false});
+    working_book = make_book(folder, "working.db",
+                             SyntheticBook{kPublished.kernels, kPublished.devices, kPublished.problems, trials(), false});
     add_benchmarks();
     benchmark::RunSpecifiedBenchmarks();
   } catch (const std::exception& error) {

@@ -48,13 +48,15 @@ class Tunebook:
     def has_verb(self, verb):
         return f"\n  {verb} " in self.verbs
 
-    def call(self, words, allowed=(0,)):
+    def call(self, words, allowed=(0,), limit=math.inf):
         """The one JSON object that a verb prints; None and what it said if it fails."""
-        if self.options.templates and words[0] in ("tune", "best"):
+        if limit == math.inf:
+            limit = self.options.session_limit
+        if self.options.templates and words[0] in ("tune", "best", "sweep"):
             words = words + ["--templates", self.options.templates]
         try:
             done = subprocess.run([self.options.tunebook] + words + ["--json"], capture_output=True,
-                                  text=True, check=False, timeout=self.options.session_limit)
+                                  text=True, check=False, timeout=limit)
         except subprocess.TimeoutExpired:
             return None, f"no end within {self.options.session_limit:g} s"
         try:
@@ -109,9 +111,8 @@ class Row:
         self.row = KERNELS[name]
         self.folder = os.path.join(folder, name.replace(":", "-"))
         os.makedirs(self.folder, exist_ok=True)
-        small = self.options.small
         count = self.options.tuned + self.options.asked
-        shapes = draw_shapes(name, self.options.seed, count, small)
+        shapes = draw_shapes(name, self.options.seed, count, self.options.sizes_of)
         self.known_shapes = shapes[:self.options.tuned]
         self.asked_shapes = shapes[self.options.tuned:]
         self.began = time.time()
@@ -120,9 +121,12 @@ class Row:
     def book(self, name):
         return os.path.join(self.folder, name)
 
+    def spent(self):
+        return time.time() - self.began
+
     def left(self, share):
         """Whether this share of the time limit is not over yet."""
-        return time.time() - self.began < share * self.options.time_limit
+        return self.spent() < share * self.options.time_limit
 
     def say(self, text):
         self.said.append(text)
@@ -145,6 +149,36 @@ class Row:
                 self.say(f"{shape_text(self.row, shape)}: no winner: {reason}")
                 continue
             found.append((shape, result["winner"]))
+        return found
+
+    def cover(self, share):
+        """The same for shapes that a sweep chooses: as many as would be drawn, once."""
+        done = self.book("covered.json")
+        if os.path.exists(done):
+            with open(done, encoding="utf-8") as file:
+                return json.load(file)
+        sizes = {name: {"from": low, "to": high}
+                 for name, (low, high) in self.row[self.options.sizes_of].items()}
+        entry = {"kernels": self.row["kernel"], "types": self.row["dtype"], "cover": sizes,
+                 "target_loss": "0.01%", "most_shapes": self.options.tuned}
+        plan = {"tunebook": 1, "devices": self.options.device, "seed": self.options.seed,
+                "budget": self.options.budget, "finalists": 8, "finalist_processes": 2,
+                "baseline": False, "sessions": [entry]}
+        with open(self.book("cover.json"), "w", encoding="utf-8") as file:
+            json.dump(plan, file)
+        words = ["sweep", self.book("cover.json"), "--book", self.book("known.db")]
+        if self.options.time_limit < math.inf:
+            words += ["--time", f"{share * self.options.time_limit - self.spent():.0f}s"]
+        summary, said = self.program.call(words, allowed=(0, 1, 3), limit=None)
+        if summary is None:
+            self.say(f"the region was not covered: {said}")
+            return []
+        for region in summary["regions"]:
+            self.say(f"region {region['region']}: expected loss {region['before']:.3f} before, "
+                     f"{region['now']:.3f} now")
+        found = [result["item"] for result in summary["results"] if result["winner"]]
+        with open(done, "w", encoding="utf-8") as file:
+            json.dump(found, file)
         return found
 
     def learn(self):
@@ -239,7 +273,9 @@ class Row:
         truth_device = self.options.truth_device or self.options.device
         jobs = [(self.known_shapes, "known.db", self.options.device),
                 (self.asked_shapes, "truth.db", truth_device)]
-        if truth_device == self.options.device:
+        if self.options.known == "cover":
+            tuned = [self.cover(0.42), self.tune_all(*jobs[1], 0.8)]
+        elif truth_device == self.options.device:
             tuned = [self.tune_all(*jobs[0], 0.42), self.tune_all(*jobs[1], 0.8)]
         else:  # two devices of one kind: both books at once
             with concurrent.futures.ThreadPoolExecutor(2) as threads:
@@ -373,6 +409,9 @@ def main():
                         help="a session that takes longer counts as failed")
     parser.add_argument("--small", action="store_true",
                         help="small sizes (always on the cpu device)")
+    parser.add_argument("--known", choices=["drawn", "cover"], default="drawn",
+                        help="cover: a sweep chooses the shapes of the asked book (implies --box)")
+    parser.add_argument("--box", action="store_true", help="sizes from a box, as --known cover")
     parser.add_argument("--keep", default="", metavar="DIR", help="keep the books here")
     parser.add_argument("--resume", action="store_true",
                         help="go on with the books in --keep: what they hold is not tuned again")
@@ -380,11 +419,18 @@ def main():
     parser.add_argument("--json", default="", metavar="FILE",
                         help="write everything that was found to this file")
     options = parser.parse_args()
-    options.small = options.small or options.device == "cpu"
+    if options.small or options.device == "cpu":
+        options.sizes_of = "small"
+    else:
+        options.sizes_of = "box" if options.box or options.known == "cover" else "sizes"
     names = [name for name in options.kernels.split(",") if name]
     for name in names:
         if name not in KERNELS:
             parser.error(f"--kernels: '{name}' is none of {', '.join(KERNELS)}")
+    if options.known == "cover" and "llm" in names:
+        if options.kernels != ",".join(KERNELS):
+            parser.error("--known cover: the list llm is no region; leave it out")
+        names.remove("llm")
     if options.tuned < 1 or options.asked < 1:
         parser.error("--tuned and --asked: at least 1")
     if options.resume and not options.keep:
@@ -395,7 +441,8 @@ def main():
                      "with it, or name another folder")
     if options.shapes_only:
         for name in names:
-            shapes = draw_shapes(name, options.seed, options.tuned + options.asked, options.small)
+            count = options.tuned + options.asked
+            shapes = draw_shapes(name, options.seed, count, options.sizes_of)
             sizes = [value for shape in shapes for value in shape.values()]
             odd = sum(value % 8 != 0 for value in sizes) / len(sizes)
             print(f"{name}: {odd:.0%} of the sizes are no multiples of 8")

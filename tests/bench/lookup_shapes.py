@@ -7,40 +7,50 @@ ODD_SHARE = 0.35
 GIB = 1 << 30
 
 # Sizes from, to; `small` for the cpu device. A problem is redrawn while it needs more than `flops`
-# operations, or a buffer of it more than `elements` numbers.
+# operations, or a buffer of it more than `elements` numbers. `box`: sizes whose product stays small
+# enough without that, so that a sweep can cover them.
 KERNELS = {
     "matmul:f32": {
         "kernel": "matmul", "dtype": "f32", "flops": 3e11, "elements": GIB / 8,
         "sizes": {"m": (16, 16384), "n": (16, 16384), "k": (16, 16384)},
+        "box": {"m": (16, 4096), "n": (16, 4096), "k": (16, 4096)},
         "small": {"m": (8, 200), "n": (8, 200), "k": (8, 200)}},
     "matmul:bf16": {
         "kernel": "matmul", "dtype": "bf16", "flops": 1e12, "elements": GIB / 4,
         "sizes": {"m": (1, 16384), "n": (16, 16384), "k": (16, 16384)},
+        "box": {"m": (1, 4096), "n": (16, 4096), "k": (16, 4096)},
         "small": {"m": (1, 150), "n": (8, 150), "k": (8, 150)}},
     "softmax:f32": {
         "kernel": "softmax", "dtype": "f32", "elements": GIB / 8,
         "sizes": {"m": (32, 16384), "n": (64, 131072)},
+        "box": {"m": (32, 8192), "n": (64, 16384)},
         "small": {"m": (4, 128), "n": (16, 4096)}},
     "layer_norm:bf16": {
         "kernel": "layer_norm", "dtype": "bf16", "elements": GIB / 4,
         "sizes": {"m": (32, 16384), "n": (64, 131072)},
+        "box": {"m": (32, 8192), "n": (64, 16384)},
         "small": {"m": (4, 128), "n": (16, 4096)}},
     "rms_norm:bf16": {
         "kernel": "rms_norm", "dtype": "bf16", "elements": GIB / 4,
         "sizes": {"m": (32, 16384), "n": (64, 131072)},
+        "box": {"m": (32, 8192), "n": (64, 16384)},
         "small": {"m": (4, 128), "n": (16, 4096)}},
     "transpose:f32": {
         "kernel": "transpose", "dtype": "f32", "elements": GIB / 8,
         "sizes": {"m": (128, 16384), "n": (128, 16384)},
+        "box": {"m": (128, 8192), "n": (128, 8192)},
         "small": {"m": (16, 512), "n": (16, 512)}},
     "reduce:f32": {
         "kernel": "reduce", "dtype": "f32", "elements": GIB / 4,
         "sizes": {"n": (1024, GIB // 4)},
+        "box": {"n": (1024, GIB // 4)},
         "small": {"n": (256, 1 << 18)}},
     "conv2d_nchw:f32": {
         "kernel": "conv2d_nchw", "dtype": "f32", "flops": 2e11, "elements": GIB / 16,
         "sizes": {"images": (1, 64), "channels": (3, 512), "h": (7, 224), "w": (7, 224),
                   "filters": (16, 512)},
+        "box": {"images": (1, 16), "channels": (3, 256), "h": (7, 112), "w": (7, 112),
+                "filters": (16, 256)},
         "small": {"images": (1, 2), "channels": (1, 16), "h": (5, 28), "w": (5, 28),
                   "filters": (4, 32)}},
     # What serving a language model asks for: m tokens of no pattern; n and k of the layers of
@@ -82,12 +92,15 @@ def too_large(row, shape):
     return flops > row.get("flops", math.inf) or elements > row.get("elements", math.inf)
 
 
-def draw_shapes(name, seed, count, small):
-    """So many different shapes in an order of no pattern: the first are tuned, the others asked."""
+def draw_shapes(name, seed, count, sizes_of):
+    """So many different shapes in an order of no pattern: the first are tuned, the others asked.
+
+    `sizes_of`: "sizes", "box" or "small".
+    """
     row = KERNELS[name]
     rng = random.Random(f"{name} {seed}")
-    sizes = row["small" if small else "sizes"]
-    layers = row.get("small_layers" if small else "layers")
+    sizes = row.get(sizes_of, row["sizes"])
+    layers = row.get("small_layers" if sizes_of == "small" else "layers")
     shapes = []
     while len(shapes) < count:
         if layers:  # tokens come in any number

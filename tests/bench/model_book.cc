@@ -135,9 +135,12 @@ void ModelBook::write(const std::filesystem::path& path) const {
   session.identity = {{"seed", 1}};
   const std::string id = store.open_session(context, session, true).id;
   WinnerRecord winner;
-  winner.session = id;
-  winner.objective = "time";
+  winner.session_id = id;
   winner.configuration = *spec.find_preset("default");
+  winner.median_us = 100;
+  winner.finalists.resize(1);
+  winner.finalists.front().configuration = *spec.find_preset("default");
+  winner.finalists.front().median_us = 100;
   store.record_winner(context, session.problem, winner);
   store.finish_session(id, 1);
   ModelRecord record;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli_support.h"
+#include "db/sqlite.h"
 #include "db/store.h"
 
 namespace tunebook::test {
@@ -284,6 +285,20 @@ TEST_F(Verbs, DoctorChangesNothing) {
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_NE(result.out.find("no Tunebook book"), std::string::npos) << result.out;
   EXPECT_EQ(std::filesystem::file_size(empty), 0U);
+}
+
+TEST_F(Verbs, DoctorNamesADamagedModel) {
+  ASSERT_EQ(run(vector_add("tune", {"--budget", "1", "--finalists", "0"})).exit_code, 0);
+  {
+    sqlite::Database database(book(), sqlite::Database::Mode::read_write);
+    database.execute(
+        "INSERT INTO model (kernel_id, device_id, dtype, method, format, content_hash, body, trials, problems, learned_from, learned_utc) "
+        "SELECT kernel_id, device_id, '', method, 1, zeroblob(16), x'00', 1, 1, 'here', '2026-12-01T00:00:00.000000Z' FROM session");
+  }
+  const ProgramResult result = run({"doctor", "--json"});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_NE(result.out.find("vector_add on "), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("learn it again: tunebook learn"), std::string::npos) << result.out;
 }
 
 // A result that does not arrive is no success.

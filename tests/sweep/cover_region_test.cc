@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/template_folder.h"
 #include "sweep_fixture.h"
 
 namespace tunebook::testing {
@@ -97,7 +98,7 @@ TEST(CoverQuestions, ClassesAndPercentages) {
 TEST_F(CoverRegionTest, OfAPlanEachKernelTypeAndDevice) {
   const SweepPlan read =
       plan(R"({"tunebook": 1, "devices": ["cuda", "cpu"], "budget": 30, "priority": 2, "sessions": [
-    {"kernels": "product", "types": ["f16", "f32"], "target_loss": "5%", "cover": {"k": 64, "n": [32, 8, 32], "m": {"from": 1, "to": 8192}, "math": "ieee"}},
+    {"kernels": "product", "types": ["f16", "f32"], "target_loss": "5%", "most_shapes": 7, "cover": {"k": 64, "n": [32, 8, 32], "m": {"from": 1, "to": 8192}, "math": "ieee"}},
     {"kernels": "plain", "shapes": "5"}]})");
   ASSERT_EQ(read.regions.size(), 4U);
   EXPECT_EQ(read.items.size(), 2U);
@@ -105,6 +106,7 @@ TEST_F(CoverRegionTest, OfAPlanEachKernelTypeAndDevice) {
   EXPECT_EQ(region.display(), "product f16 on cuda: m 1..8192, n 8|32, k 64");
   EXPECT_EQ(read.regions[3].display(), "product f32 on cpu: m 1..8192, n 8|32, k 64");
   EXPECT_DOUBLE_EQ(region.target_loss, 0.05);
+  EXPECT_EQ(region.most_shapes, 7U);
   EXPECT_EQ(region.item.settings.budget, "30");
   EXPECT_EQ(region.item.settings.priority, 2);
   EXPECT_FALSE(region.dimensions[0].classes) << "nothing divides m with %";

@@ -85,7 +85,7 @@ TEST_F(CoverRunTest, EndsWhenTheRegionIsExpectedToLoseLessThanTheTarget) {
   EXPECT_TRUE(progress.covered);
   EXPECT_TRUE(progress.model);
   EXPECT_LT(progress.now, 0.02);
-  EXPECT_DOUBLE_EQ(progress.before, CoverChoice::kUnknownLoss);
+  EXPECT_NEAR(progress.before, CoverChoice::kUnknownLoss, 1e-9);
   EXPECT_EQ(progress.tuned, chosen_.size());
   EXPECT_EQ(state.items.size(), chosen_.size());
   // Shapes 1.4 times apart would do: 16 octaves, twice.
@@ -127,7 +127,7 @@ TEST_F(CoverRunTest, OneThatWasKilledGoesOnAlike) {
   CoverPlanner second = planner();
   EXPECT_EQ(cover_regions(resumed, second, runner(resumed)), SweepEnd::complete);
   EXPECT_EQ(chosen_, undisturbed);
-  EXPECT_DOUBLE_EQ(second.progress().at(0).before, CoverChoice::kUnknownLoss);
+  EXPECT_NEAR(second.progress().at(0).before, CoverChoice::kUnknownLoss, 1e-9);
   EXPECT_EQ(second.progress().at(0).tuned, undisturbed.size());
 }
 
@@ -139,6 +139,15 @@ TEST_F(CoverRunTest, WhatFailsIsNotChosenAgainAndEndsAfterThreeRounds) {
   EXPECT_EQ(std::set<std::int64_t>(chosen_.begin(), chosen_.end()).size(), 3U);
   EXPECT_FALSE(plans.progress().at(0).covered);
   EXPECT_EQ(sweep_exit_code(state, SweepEnd::complete), 1);
+}
+
+TEST_F(CoverRunTest, EndsWithTheMostShapesThatOneSweepTunes) {
+  region_.most_shapes = 4;
+  SweepState state = empty_state();
+  CoverPlanner plans = planner();
+  EXPECT_EQ(cover_regions(state, plans, runner(state)), SweepEnd::complete);
+  EXPECT_EQ(chosen_.size(), 4U);
+  EXPECT_EQ(planner().next(9, {}).size(), 4U);
 }
 
 TEST_F(CoverRunTest, SeveralAtOnceAreFarFromEachOther) {

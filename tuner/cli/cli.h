@@ -38,6 +38,7 @@ void add_sweep(CLI::App& app, Invocation& invocation);
 void add_learn(CLI::App& app, Invocation& invocation);
 void add_portfolio(CLI::App& app, Invocation& invocation);
 void add_publish(CLI::App& app, Invocation& invocation);
+void add_quality(CLI::App& app, Invocation& invocation);
 void add_merge(CLI::App& app, Invocation& invocation);
 void add_export(CLI::App& app, Invocation& invocation);
 void add_replay(CLI::App& app, Invocation& invocation);

@@ -10,6 +10,7 @@
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "core/template_folder.h"
+#include "db/model_check.h"
 #include "db/store.h"
 #include "session/baseline_listing.h"
 #include "session/device_listing.h"
@@ -31,6 +32,24 @@ struct Finding {
   std::string text;      // what was found, and the remedy
 };
 
+// A lookup passes over what is damaged, so nobody would notice.
+void check_models_of(const std::filesystem::path& book, std::vector<Finding>& findings) {
+  const std::vector<ModelCheck> models = check_models(book);
+  std::size_t sound = 0;
+  for (const ModelCheck& model : models) {
+    if (model.fault.empty()) {
+      ++sound;
+    } else {
+      findings.push_back({"models", false, true, fmt::format("{}: {}", model.what, model.fault)});
+    }
+  }
+  if (sound == models.size()) {
+    findings.push_back({"models", true, false,
+                        models.empty() ? "none yet; tunebook learn makes them from the book's trials"
+                                       : fmt::format("{} sound", sound)});
+  }
+}
+
 void check_book(const Options& options, std::vector<Finding>& findings) {
   const std::filesystem::path path = default_book_path(options.book);
   if (!std::filesystem::exists(path)) {
@@ -48,6 +67,7 @@ void check_book(const Options& options, std::vector<Finding>& findings) {
       findings.push_back({"book", true, true,
                           fmt::format("{}: sound; {} kernels, {} devices, {} sessions, {} trials, {} winners", path.string(),
                                       health.kernels, health.devices, health.sessions, health.trials, health.winners)});
+      check_models_of(path, findings);
     }
   } catch (const std::exception& error) {
     findings.push_back({"book", false, true, error.what()});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@ namespace {
 
 // Advice needs no losses; fewer folds than two cannot be had.
 constexpr std::size_t kAdviceFolds = 2;
+
+// Folds are learned side by side; more than eight do not exist. The model does not depend on it.
+std::size_t threads() { return std::clamp(std::thread::hardware_concurrency(), 1u, 8u); }
 
 bool is_of(const ModelRecord& model, const TrainingGroup& group) {
   return model.kernel == group.kernel && model.device == group.device_row &&
@@ -62,6 +66,7 @@ std::optional<LearnedTimes> learned_model(const ModelQuestion& question, LearnPu
     return LearnedTimes{found->spec, std::move(*kept)};
   learn::LearnSettings settings;
   settings.learned_utc = now_utc();
+  settings.validation.threads = threads();
   if (purpose == LearnPurpose::advice) settings.validation.folds = kAdviceFolds;
   std::optional<TimeModel> model = learn::learn_model(*found, settings).model;
   if (!model) return std::nullopt;

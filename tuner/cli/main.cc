@@ -71,6 +71,7 @@ int main(int argc, char** argv) {
   cli::add_sweep(app, invocation);
   cli::add_learn(app, invocation);
   cli::add_portfolio(app, invocation);
+  cli::add_quality(app, invocation);
   cli::add_publish(app, invocation);
   cli::add_merge(app, invocation);
   cli::add_export(app, invocation);

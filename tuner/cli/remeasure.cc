@@ -22,14 +22,6 @@ namespace {
 
 constexpr int kCompileWorkers = 2;  // two winners and a reference
 
-// The clock of "cold/2@1500MHz"; 0: not locked.
-int locked_clock_mhz(const std::string& method) {
-  const std::size_t at = method.find('@');
-  int mhz = 0;
-  if (at != std::string::npos) std::from_chars(method.data() + at + 1, method.data() + method.size(), mhz);
-  return mhz;
-}
-
 // A pair of winners on its way to times.
 class PairTimer {
  public:
@@ -109,6 +101,13 @@ class TemplateCache {
 };
 
 }  // namespace
+
+int locked_clock_mhz(const std::string& method) {
+  const std::size_t at = method.find('@');
+  int mhz = 0;
+  if (at != std::string::npos) std::from_chars(method.data() + at + 1, method.data() + method.size(), mhz);
+  return mhz;
+}
 
 void add_remeasure_options(CLI::App& verb, RemeasureOptions& options) {
   CLI::Option* remeasure = verb.add_flag("--remeasure", options.remeasure,

@@ -21,6 +21,9 @@ struct RemeasureOptions {
 // --remeasure and what goes with it: --remeasure-device, --remeasure-processes, --templates, --run-timeout.
 void add_remeasure_options(CLI::App& verb, RemeasureOptions& options);
 
+// The clock of "cold/2@1500MHz"; 0: not locked.
+int locked_clock_mhz(const std::string& method);
+
 struct Remeasured {
   std::vector<reports::Remeasurement> pairs;
   std::vector<std::string> notes;     // what was not timed again, and why

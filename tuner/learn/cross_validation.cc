@@ -136,6 +136,7 @@ class Fold {
     for (const auto& [score, one] : order) {
       const std::optional<double> loss = timed_loss(anchor, one);
       if (!loss && !rows_.valid(problem(anchor), one)) continue;
+      result.first_choice = one;
       result.first_choice_loss = share(score);
       result.first_choice_timed = loss.has_value();
       // What was timed here was chosen by a search that knew this problem: alone it flatters. The model's own view of a configuration that

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -17,7 +18,9 @@ struct HeldOut {
   std::size_t anchor = 0, fold = 0;
   // To the nearest problem of the same categories that the model had seen; infinity: it had seen none.
   double distance = std::numeric_limits<double>::infinity();
-  double first_choice_loss = 0;      // as the model predicts it, of its first choice of all candidates that are valid here
+  // The first of all candidates that are valid here, and its loss as the model predicts it. None: no candidate is valid.
+  std::optional<std::uint32_t> first_choice;
+  double first_choice_loss = 0;
   bool first_choice_timed = false;   // that choice was timed on this problem
   double predicted = 0;              // loss of the first choice among what was timed here
   double best_of_three = 0;          // the best of the first three of these

@@ -62,14 +62,6 @@ bool describe_known(const ModelRecord* known, const std::string& from, const Tra
   return true;
 }
 
-void check_kernels(const TrainingBook& book, const std::vector<std::string>& names, const std::filesystem::path& path) {
-  for (const std::string& name : names) {
-    const bool known = std::any_of(book.groups.begin(), book.groups.end(), [&](const TrainingGroup& one) { return one.name == name; }) ||
-                       std::any_of(book.unreadable.begin(), book.unreadable.end(), [&](const UnreadableGroup& one) { return one.name == name; });
-    if (!known) throw InputError(fmt::format("book {}: it has no trials of a kernel '{}'; see: tunebook report {}", path.string(), name, path.string()));
-  }
-}
-
 }  // namespace
 
 const char* state_name(LearnedGroup::State state) {
@@ -77,6 +69,14 @@ const char* state_name(LearnedGroup::State state) {
     case LearnedGroup::State::learned: return "learned";
     case LearnedGroup::State::unchanged: return "unchanged";
     default: return "none";
+  }
+}
+
+void check_kernels(const TrainingBook& book, const std::vector<std::string>& names, const std::filesystem::path& path) {
+  for (const std::string& name : names) {
+    const bool known = std::any_of(book.groups.begin(), book.groups.end(), [&](const TrainingGroup& one) { return one.name == name; }) ||
+                       std::any_of(book.unreadable.begin(), book.unreadable.end(), [&](const UnreadableGroup& one) { return one.name == name; });
+    if (!known) throw InputError(fmt::format("book {}: it has no trials of a kernel '{}'; see: tunebook report {}", path.string(), name, path.string()));
   }
 }
 

@@ -43,6 +43,9 @@ struct LearnBookOptions {
   std::size_t threads = 2;
 };
 
+// Throws InputError if the book read from `path` has no kernel of one of these names.
+void check_kernels(const TrainingBook& book, const std::vector<std::string>& names, const std::filesystem::path& path);
+
 // Learns the models of a book that is only read: each group whose trials are not those of the book's model. Throws InputError if there is
 // no book at `path` or it has no kernel of a name in `options`; EnvironmentError if XGBoost fails.
 LearnedBook learn_from_book(const std::filesystem::path& path, const LearnBookOptions& options = {});

@@ -38,7 +38,8 @@ double CoverChoice::distance(const std::vector<std::int64_t>& x,
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     const bool other =
         dimensions_[i].classes && divisibility_class(x[i]) != divisibility_class(y[i]);
-    if (other) squares += kClassStep * kClassStep;
+    const double step = has_model() ? kClassStep : kUnknownClassStep;
+    if (other) squares += step * step;
   }
   return std::sqrt(squares);
 }

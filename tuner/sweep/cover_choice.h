@@ -39,8 +39,8 @@ struct CoverPick {
 // The expected loss of a question rises with the distance from the nearest tuned problem, along the
 // model's loss bins (without a model, along kUnknownLoss * (1 - exp(-distance))); to it comes by
 // how much more than usually the model expects its best candidate to lose. A question of another
-// class of divisibility is kClassStep further away. Where no candidate is valid, it is
-// kNoCandidateLoss.
+// class of divisibility is kClassStep (without a model kUnknownClassStep) further away. Where no
+// candidate is valid, it is kNoCandidateLoss.
 class CoverChoice {
  public:
   // What answers were seen to lose far from any tuned problem: 0.2 to 0.4 of the speed.
@@ -49,6 +49,9 @@ class CoverChoice {
   static constexpr double kNoCandidateLoss = 0.5;
   // As far as 1.4 times the size: half the divisor halves the width of memory accesses.
   static constexpr double kClassStep = 0.5;
+  // Before there is a model, which knows what is valid where, each class needs a tuned problem
+  // first.
+  static constexpr double kUnknownClassStep = 2;
 
   CoverChoice(const CoverRegion& region, std::vector<CoverQuestion> questions,
               CoverKnowledge knowledge);

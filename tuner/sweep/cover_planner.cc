@@ -38,6 +38,7 @@ std::vector<CoverDecision> CoverPlanner::next(std::size_t count,
     double best_worth = 0;
     for (std::size_t i = 0; i < regions_.size(); ++i) {
       if (choices[i].has_model() && choices[i].expected_loss() < regions_[i].target_loss) continue;
+      if (regions_[i].most_shapes > 0 && progress_[i].tuned >= regions_[i].most_shapes) continue;
       const auto pick = choices[i].next([&](const CoverQuestion& question) {
         return passed.contains(regions_[i].item_for(question.sizes).id());
       });

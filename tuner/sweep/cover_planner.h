@@ -45,7 +45,7 @@ class CoverPlanner {
 
   // Asks the source anew, then chooses up to `count` items: each time the shape of the region whose
   // expected loss times priority it lowers most. Items whose ids are in `tried` are passed over.
-  // Empty when every region is covered, or nothing is left that helps.
+  // Empty when every region is covered or has its most shapes, or nothing is left that helps.
   std::vector<CoverDecision> next(std::size_t count, const std::set<std::string>& tried);
 
   const std::vector<RegionProgress>& progress() const { return progress_; }

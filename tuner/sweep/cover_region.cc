@@ -131,7 +131,7 @@ std::string CoverRegion::identity() const {
   for (const WeightedShape& shape : weights) asked.push_back({shape.sizes, shape.weight});
   SweepItem without_sizes = item;
   for (const CoverDimension& one : dimensions) without_sizes.problem.set(one.name, std::int64_t{1});
-  return nlohmann::ordered_json{without_sizes.id(), sizes, asked, target_loss}.dump();
+  return nlohmann::ordered_json{without_sizes.id(), sizes, asked, target_loss, most_shapes}.dump();
 }
 
 SweepItem CoverRegion::item_for(const std::vector<std::int64_t>& sizes) const {

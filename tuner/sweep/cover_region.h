@@ -41,6 +41,7 @@ struct CoverRegion {
   std::vector<CoverDimension> dimensions;  // every size, in the declaration's order
   std::vector<WeightedShape> weights;      // those in the region
   double target_loss = 0.03;               // ends when the region is expected to lose less, a share
+  std::size_t most_shapes = 0;             // that one sweep tunes; 0: no limit
 
   // Of all that decides what is chosen: equal text, equal work.
   std::string identity() const;

@@ -59,8 +59,8 @@ SweepEnd cover_regions(SweepState& state, CoverPlanner& planner, const CoverRun&
     if (fruitless == kFruitlessRounds)
       run.event(fmt::format("no winner in {} rounds: no further shape is chosen", fruitless));
   }
-  // What was learned since the last choice; nothing is chosen.
-  if (end != SweepEnd::interrupted) {
+  // What was learned since the last choice; nothing is chosen. A deadline leaves no time for it.
+  if (end == SweepEnd::complete) {
     planner.next(0, {});
     state.regions = planner.to_json();
   }

@@ -105,7 +105,7 @@ std::optional<WantedRegion> read_region(SpecReader& reader, const SpecNode& entr
                                         const std::string& folder,
                                         std::vector<std::string>& notes) {
   if (entry.find("cover") == nullptr) {
-    for (const char* key : {"weights", "target_loss"}) {
+    for (const char* key : {"weights", "target_loss", "most_shapes"}) {
       if (entry.find(key) != nullptr)
         reader.problem(entry.path,
                        fmt::format("found \"{}\" without \"cover\", expected both", key));
@@ -122,8 +122,11 @@ std::optional<WantedRegion> read_region(SpecReader& reader, const SpecNode& entr
   }
   if (!reader.object(
           cover, "an object of sizes such as {\"m\": {\"from\": 1, \"to\": 8192}, \"n\": 4096}"))
-    return region;
-  if (cover.json.empty()) reader.wrong(cover, "sizes for each dimension");
+    return std::nullopt;
+  if (cover.json.empty()) {
+    reader.wrong(cover, "sizes for each dimension");
+    return std::nullopt;
+  }
   for (const auto& [name, unused] : cover.json.items()) {
     const SpecNode node = cover.at(name);
     if (node.json.is_string() && !node.json.get_ref<const std::string&>().empty()) {
@@ -134,6 +137,11 @@ std::optional<WantedRegion> read_region(SpecReader& reader, const SpecNode& entr
     dimension.name = name;
     read_sizes(reader, node, dimension);
     region.sizes.emplace_back(name, std::move(dimension));
+  }
+  if (entry.find("most_shapes") != nullptr) {
+    const auto most =
+        reader.integer(entry.at("most_shapes"), 1, static_cast<std::int64_t>(kMaxItems));
+    if (most) region.most_shapes = static_cast<std::size_t>(*most);
   }
   if (entry.find("target_loss") != nullptr) {
     const SpecNode target = entry.at("target_loss");
@@ -163,6 +171,7 @@ CoverRegion make_region(const WantedRegion& wanted, const KernelSpec& spec, cons
   region.item.kernel = spec.name;
   region.item.problem = problem;
   region.target_loss = wanted.target_loss;
+  region.most_shapes = wanted.most_shapes;
   for (const Dimension& dimension : spec.dimensions) {
     if (dimension.categorical) continue;
     const auto found =

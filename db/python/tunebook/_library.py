@@ -6,7 +6,7 @@ import ctypes
 import ctypes.util
 import os
 import threading
-from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -55,7 +55,7 @@ _FUNCTIONS: Dict[str, Tuple[Any, List[Any]]] = {
     "tunebook_answer_free": (None, [c_void_p]),
     "tunebook_answer_same": (c_int32, [c_void_p, c_void_p]),
     "tunebook_best": (c_int32, [c_void_p, c_void_p, c_void_p]),
-    "tunebook_ranked": (c_int32, [c_void_p, c_void_p, c_int64, POINTER(c_void_p), POINTER(c_int64)]),
+    "tunebook_ranked": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_size_t)]),
     "tunebook_explain": (c_int32, [c_void_p, c_void_p, c_int64, POINTER(c_void_p)]),
     "tunebook_answer_json": (c_int32, [c_void_p, POINTER(c_void_p)]),
     "tunebook_text_free": (None, [c_void_p]),

@@ -86,7 +86,7 @@ class _Question:
     def rank(self, book: int, count: int) -> List[Answer]:
         lib = library()
         answers = (ctypes.c_void_p * count)()
-        found = ctypes.c_int64()
+        found = ctypes.c_size_t()
         try:
             for i in range(count):
                 answers[i] = lib.tunebook_answer_new()

@@ -48,9 +48,18 @@ void grow(Dice& dice, TimeModel& model, std::size_t index, int depth) {
   grow(dice, model, static_cast<std::size_t>(node.next) + 1, depth - 1);
 }
 
-void add_trees(Dice& dice, TimeModel& model) {
+bool compiles(const std::string& feature, const KernelSpec& spec) {
+  try {
+    Expression::compile(feature, spec.names);
+    return true;
+  } catch (const ExpressionError&) {
+    return false;
+  }
+}
+
+void add_trees(Dice& dice, TimeModel& model, const KernelSpec& spec) {
   for (const std::string& feature : kFeatures) {
-    if (dice.chance(50)) model.features.push_back(feature);
+    if (dice.chance(50) && compiles(feature, spec)) model.features.push_back(feature);
   }
   const std::int64_t trees = 1 + dice.below(20);
   for (std::int64_t i = 0; i < trees; ++i) {
@@ -61,7 +70,6 @@ void add_trees(Dice& dice, TimeModel& model) {
   model.base = dice.chance(10) ? 0 : dice.below(600000) - 50000;
 }
 
-// `kinds`: values that the declaration gives the parameters.
 void add_candidates(Dice& dice, TimeModel& model, const KernelSpec& spec) {
   std::set<std::vector<std::uint16_t>> seen;
   const std::int64_t count = 1 + dice.below(18);
@@ -157,7 +165,7 @@ void add_random_models(const std::filesystem::path& book, std::uint64_t seed) {
         model.method = method;
         model.learned_utc = "2026-12-01T00:00:00.000000Z";
         model.trials = 100;
-        add_trees(dice, model);
+        add_trees(dice, model, kernel->spec);
         add_candidates(dice, model, kernel->spec);
         add_anchors(dice, model, kernel->spec);
         add_loss(dice, model);
