@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/cli.h"
 #include "cli/terminal.h"
 #include "core/error.h"
 #include "search/transfer.h"
