@@ -229,7 +229,7 @@ TEST_F(Verbs, RunShowsOneConfigurationAndStoresNothing) {
 
 TEST_F(Verbs, BestBeforeAndAfterTuning) {
   const Words keys = {"kernel", "problem", "configuration", "match", "median_us"};
-  const Words match_keys = {"tier",          "distance",   "problem",      "device", "stale",
+  const Words match_keys = {"tier", "distance", "problem", "device", "stale",
                             "expected_loss", "loss_bound", "predicted_us", "source"};
   const auto before = run_json(vector_add("best", {"--json"}));
   EXPECT_EQ(keys_of(before), keys);

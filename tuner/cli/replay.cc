@@ -269,8 +269,8 @@ void add_replay(CLI::App& app, Invocation& invocation) {
   }
   verb->add_option("--html", options->html, "Write a page with tables and curves")->type_name("FILE")->excludes(leave);
   add_json_option(*verb, options->json);
-  verb->footer("Examples:  tunebook replay recorded --strategies auto,random --seeds 100\n"
-               "           tunebook replay recorded --leave-gpu-out");
+  verb->footer("Example:  tunebook replay recorded --strategies auto,random --seeds 100\n"
+               "Example:  tunebook replay recorded --leave-gpu-out");
   verb->callback([options, &invocation] { invocation.exit_code = run_replay(*options, invocation); });
 }
 
