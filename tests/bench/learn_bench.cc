@@ -1,4 +1,5 @@
-// Learning a model of time: bench_learn [--benchmark_...]. The argument is the number of trials; times are elapsed, with two threads.
+// Learning a model of time: bench_learn [--benchmark_...]. The argument is the number of trials;
+// times are elapsed, with two threads.
 
 #include <cstdint>
 #include <map>
@@ -35,11 +36,18 @@ void learn(benchmark::State& state) {
   learn::LearnSettings settings;
   settings.learned_utc = "2026-12-01T00:00:00.000000Z";
   std::size_t bytes = 0;
-  for ([[maybe_unused]] const auto iteration : state) bytes = learn::learn_model(group, settings).model->encode().size();
+  for ([[maybe_unused]] const auto iteration : state)
+    bytes = learn::learn_model(group, settings).model->encode().size();
   state.counters["trials"] = static_cast<double>(group.trials.size());
   state.counters["model_bytes"] = static_cast<double>(bytes);
 }
-BENCHMARK(learn)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kSecond)->Iterations(1)->UseRealTime();
+BENCHMARK(learn)
+    ->Arg(1'000)
+    ->Arg(10'000)
+    ->Arg(100'000)
+    ->Unit(benchmark::kSecond)
+    ->Iterations(1)
+    ->UseRealTime();
 
 }  // namespace
 

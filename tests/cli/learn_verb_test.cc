@@ -11,7 +11,8 @@
 namespace tunebook::test {
 namespace {
 
-// Books of a kernel whose times are known; nothing is measured but with --measure, which needs a template.
+// Books of a kernel whose times are known; nothing is measured but with --measure, which needs a
+// template.
 class LearnVerbTest : public CliTest {
  protected:
   std::string write_book(const std::string& name, std::uint64_t seed, std::size_t problems) {
@@ -45,15 +46,19 @@ TEST_F(LearnVerbTest, LearnsOnceAndSaysWhatCameOfIt) {
   const std::string small = write_book("small.db", 2, 2);
   const ProgramResult none = run({"learn", "--book", small});
   EXPECT_EQ(none.exit_code, 0);
-  EXPECT_NE(none.out.find("2 problems with a verified time; 3 are needed"), std::string::npos) << none.out;
+  EXPECT_NE(none.out.find("2 problems with a verified time; 3 are needed"), std::string::npos)
+      << none.out;
 }
 
 TEST_F(LearnVerbTest, PublishLearnsAndBestAnswersByTheModel) {
-  const std::string book = write_book("book.db", 3, 10), published = (folder() / "published.db").string();
+  const std::string book = write_book("book.db", 3, 10),
+                    published = (folder() / "published.db").string();
   EXPECT_EQ(run_json({"publish", published, "--book", book, "--no-models", "--json"})["models"], 0);
   EXPECT_EQ(run_json({"publish", published, "--book", book, "--json"})["models"], 1);
-  EXPECT_EQ(run_json({"learn", "--book", book, "--json"})["models"][0]["state"], "unchanged") << "publish wrote it into the book";
-  const auto answer = run_json({"best", "rows", "--shape", "m=100,n=1000", "--gpu", "Simulated GPU", "--book", published, "--json"});
+  EXPECT_EQ(run_json({"learn", "--book", book, "--json"})["models"][0]["state"], "unchanged")
+      << "publish wrote it into the book";
+  const auto answer = run_json({"best", "rows", "--shape", "m=100,n=1000", "--gpu", "Simulated GPU",
+                                "--book", published, "--json"});
   EXPECT_EQ(answer["match"]["tier"], "predicted") << answer.dump();
 }
 

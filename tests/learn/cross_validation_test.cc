@@ -27,14 +27,15 @@ HeldOut held_out(double distance, double loss, double nearest = 0.5) {
 
 TEST(ConformalBound, IsTheRankThatCoversTheNextValue) {
   EXPECT_EQ(conformal_bound({3}, 0.8), 3);
-  EXPECT_EQ(conformal_bound({4, 1, 3, 2}, 0.8), 4);           // ceil(5 * 0.8) = 4
-  EXPECT_EQ(conformal_bound({5, 4, 1, 3, 2}, 0.8), 5);        // ceil(6 * 0.8) = 5
+  EXPECT_EQ(conformal_bound({4, 1, 3, 2}, 0.8), 4);     // ceil(5 * 0.8) = 4
+  EXPECT_EQ(conformal_bound({5, 4, 1, 3, 2}, 0.8), 5);  // ceil(6 * 0.8) = 5
   EXPECT_EQ(conformal_bound({9, 8, 7, 6, 5, 4, 3, 2, 1}, 0.8), 8);
   EXPECT_THROW(conformal_bound({}, 0.8), std::invalid_argument);
 }
 
 TEST(ConformalBound, HoldsForEightyPercentOfNewValues) {
-  // Losses of a skew distribution, 9 to 30 seen, then one more: over many repetitions the bound holds as often as it says.
+  // Losses of a skew distribution, 9 to 30 seen, then one more: over many repetitions the bound
+  // holds as often as it says.
   Random random(5);
   for (const int seen : {9, 14, 20, 30}) {
     int within = 0;
@@ -52,7 +53,8 @@ TEST(ConformalBound, HoldsForEightyPercentOfNewValues) {
 }
 
 TEST(LossBins, OneForFewProblems) {
-  const std::vector<TimeModel::LossBin> bins = loss_bins({held_out(2, 0.1, 0.2), held_out(1, 0.3, 0.4)});
+  const std::vector<TimeModel::LossBin> bins =
+      loss_bins({held_out(2, 0.1, 0.2), held_out(1, 0.3, 0.4)});
   ASSERT_EQ(bins.size(), 1U);
   EXPECT_TRUE(std::isinf(bins[0].distance_upto));
   EXPECT_NEAR(bins[0].predicted_mean, 0.2, 1e-12);
@@ -69,7 +71,8 @@ TEST(LossBins, AscendAndHoldEveryProblemOnce) {
     const std::size_t count = 1 + random.below(70);
     for (std::size_t i = 0; i < count; ++i) {
       // Ties, and some without a neighbour.
-      const double distance = random.below(10) == 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(random.below(12)) / 4;
+      const double distance = random.below(10) == 0 ? std::numeric_limits<double>::infinity()
+                                                    : static_cast<double>(random.below(12)) / 4;
       problems.push_back(held_out(distance, random.uniform() * 0.5));
     }
     const std::vector<TimeModel::LossBin> bins = loss_bins(problems);
@@ -82,7 +85,8 @@ TEST(LossBins, AscendAndHoldEveryProblemOnce) {
       // An independent look at the same problems.
       std::vector<double> losses;
       for (const HeldOut& one : problems) {
-        if (one.distance > from && one.distance <= bin.distance_upto) losses.push_back(one.estimate);
+        if (one.distance > from && one.distance <= bin.distance_upto)
+          losses.push_back(one.estimate);
       }
       ASSERT_EQ(static_cast<std::size_t>(bin.problems), losses.size());
       EXPECT_GE(losses.size(), std::min(count, kProblemsPerBin));
@@ -111,7 +115,9 @@ TEST(CrossValidation, EveryProblemIsAnsweredByAModelThatHasNotSeenIt) {
     // The nearest problem of another fold.
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t other = 0; other < results.size(); ++other) {
-      if (results[other].fold != one.fold) least = std::min(least, problem_distance(rows.anchors()[i].sizes, rows.anchors()[other].sizes));
+      if (results[other].fold != one.fold)
+        least =
+            std::min(least, problem_distance(rows.anchors()[i].sizes, rows.anchors()[other].sizes));
     }
     EXPECT_EQ(one.distance, least);
     EXPECT_LE(one.best_of_three, one.predicted);
@@ -157,8 +163,10 @@ TEST(CrossValidation, TheBoundHoldsOnShapesThatWereNotTuned) {
         first = std::min(first, {model.predict(features.of(one)), time});
       }
       double distance = std::numeric_limits<double>::infinity();
-      const std::vector<std::int64_t> sizes = {std::get<std::int64_t>(problem.at("m")), std::get<std::int64_t>(problem.at("n"))};
-      for (const auto& anchor : rows.anchors()) distance = std::min(distance, problem_distance(sizes, anchor.sizes));
+      const std::vector<std::int64_t> sizes = {std::get<std::int64_t>(problem.at("m")),
+                                               std::get<std::int64_t>(problem.at("n"))};
+      for (const auto& anchor : rows.anchors())
+        distance = std::min(distance, problem_distance(sizes, anchor.sizes));
       within += 1 - best / first.second <= model.loss_at(distance).predicted_bound ? 1 : 0;
       ++asked;
     }

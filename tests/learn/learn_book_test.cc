@@ -49,7 +49,8 @@ TEST(LearnBook, LearnsOnceAndAgainWhenTrialsCome) {
   const std::vector<ModelRecord> models = Store(book).models();
   ASSERT_EQ(models.size(), 1U);
   EXPECT_EQ(models[0].trials, static_cast<std::int64_t>(first.trials));
-  EXPECT_EQ(TimeModel::decode(models[0].body, SimulatedKernel::spec(), "test").candidates.size(), first.candidates);
+  EXPECT_EQ(TimeModel::decode(models[0].body, SimulatedKernel::spec(), "test").candidates.size(),
+            first.candidates);
 
   const LearnedGroup second = learn_once(book);
   EXPECT_EQ(second.state, State::unchanged);
@@ -68,7 +69,8 @@ TEST(LearnBook, WhatIsNoLongerEnoughGoes) {
   const auto book = folder.file("book.db");
   testing::write_book(group_of(1), book);
   learn_once(book);
-  sqlite::Database(book, sqlite::Database::Mode::read_write).execute("UPDATE trial SET outcome = 'wrong_result'");
+  sqlite::Database(book, sqlite::Database::Mode::read_write)
+      .execute("UPDATE trial SET outcome = 'wrong_result'");
   const LearnedGroup again = learn_once(book);
   EXPECT_EQ(again.state, State::none);
   EXPECT_EQ(again.reason, "0 problems with a verified time; 3 are needed");
@@ -80,7 +82,8 @@ TEST(LearnBook, ADamagedModelIsLearnedAnewAndNotPublished) {
   const auto book = folder.file("book.db");
   testing::write_book(group_of(1), book);
   learn_once(book);
-  sqlite::Database(book, sqlite::Database::Mode::read_write).execute("UPDATE model SET body = x'00'");
+  sqlite::Database(book, sqlite::Database::Mode::read_write)
+      .execute("UPDATE model SET body = x'00'");
   EXPECT_EQ(publish_book(book, folder.file("published.db")).models, 0);
   EXPECT_EQ(learn_once(book).state, State::learned);
   EXPECT_EQ(publish_book(book, folder.file("published.db")).models, 1);
@@ -119,7 +122,8 @@ TEST(LearnBook, MergingLeavesModelsOut) {
   learn_once(folder.file("target.db"));
   const std::vector<ModelRecord> before = Store(folder.file("target.db")).models();
   merge_books({folder.file("one.db")}, folder.file("target.db"));
-  EXPECT_EQ(Store(folder.file("target.db")).models(), before) << "the target's own stays until it is learned again";
+  EXPECT_EQ(Store(folder.file("target.db")).models(), before)
+      << "the target's own stays until it is learned again";
   EXPECT_EQ(learn_once(folder.file("target.db")).state, State::learned);
   EXPECT_EQ(learn_once(folder.file("target.db")).problems, 12U);
   merge_books({folder.file("one.db")}, folder.file("new.db"));
@@ -148,7 +152,8 @@ TEST(LearnBook, UnknownKernelsAndOldBooks) {
   EXPECT_THROW(learn_from_book(folder.file("book.db"), options), InputError);
   EXPECT_THROW(learn_from_book(folder.file("none.db")), InputError);
   for (const char* const name : {"version_1.db", "version_3.db"}) {
-    std::filesystem::copy_file(std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books" / name, folder.file(name));
+    std::filesystem::copy_file(
+        std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books" / name, folder.file(name));
     const LearnedBook learned = learn_from_book(folder.file(name));
     EXPECT_FALSE(learned.groups.empty()) << name;
     EXPECT_TRUE(learned.fresh.empty()) << "one problem is too little";

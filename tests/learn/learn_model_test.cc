@@ -47,7 +47,8 @@ Configuration configuration_of(const TimeModel::Candidate& candidate, const Kern
 // What the model's first choice loses on a problem, by the known times of all configurations.
 double lost(const TimeModel& model, const KernelSpec& spec, const Problem& problem) {
   std::vector<Expression> features;
-  for (const std::string& text : model.features) features.push_back(Expression::compile(text, spec.names));
+  for (const std::string& text : model.features)
+    features.push_back(Expression::compile(text, spec.names));
   KernelSpec::Scope scope = spec.scope(problem, SimulatedKernel::device());
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   double time = 0;
@@ -77,10 +78,12 @@ TEST(LearnModel, LosesLittleOnShapesThatItHasNotSeen) {
   for (int i = 0; i < kAsked; ++i) {
     const Problem problem = SimulatedKernel::random_problem(random);
     sum += std::log(1 - lost(*learned.model, group.spec, problem));
-    preset += std::log(SimulatedKernel::best_us(problem) / SimulatedKernel::time_us(problem, *group.spec.find_preset("default")));
+    preset += std::log(SimulatedKernel::best_us(problem) /
+                       SimulatedKernel::time_us(problem, *group.spec.find_preset("default")));
   }
   EXPECT_GT(std::exp(sum / kAsked), 0.93);
-  EXPECT_LT(std::exp(preset / kAsked), 0.7) << "the preset is not already as good: the test says something";
+  EXPECT_LT(std::exp(preset / kAsked), 0.7)
+      << "the preset is not already as good: the test says something";
 }
 
 TEST(LearnModel, HoldsTheCandidatesAndAnchorsOfItsTrials) {
@@ -102,7 +105,8 @@ TEST(LearnModel, HoldsTheCandidatesAndAnchorsOfItsTrials) {
     ++rows;
     const std::string text = group.configurations[trial.configuration].canonical();
     ++timed[text];
-    auto& known = best.try_emplace(group.problems[trial.problem].canonical(), trial.median_us, text).first->second;
+    auto& known = best.try_emplace(group.problems[trial.problem].canonical(), trial.median_us, text)
+                      .first->second;
     known = std::min(known, std::pair(trial.median_us, text));
   }
   EXPECT_EQ(model.trials, rows);
@@ -120,10 +124,13 @@ TEST(LearnModel, HoldsTheCandidatesAndAnchorsOfItsTrials) {
   ASSERT_EQ(model.anchors.size(), 5U);
   for (std::size_t i = 0; i < 5; ++i) {
     Problem problem;
-    for (std::size_t at = 0; at < group.spec.dimensions.size(); ++at) problem.set(group.spec.dimensions[at].name, model.anchors[i].problem[at]);
+    for (std::size_t at = 0; at < group.spec.dimensions.size(); ++at)
+      problem.set(group.spec.dimensions[at].name, model.anchors[i].problem[at]);
     const auto& [time, text] = best.at(problem.canonical());
     EXPECT_EQ(model.anchors[i].best_us, time);
-    EXPECT_EQ(configuration_of(model.candidates[model.anchors[i].candidate], group.spec).canonical(), text);
+    EXPECT_EQ(
+        configuration_of(model.candidates[model.anchors[i].candidate], group.spec).canonical(),
+        text);
   }
 }
 
@@ -168,7 +175,8 @@ TEST(LearnModel, TheSameTrialsGiveTheSameBytes) {
 
 TEST(LearnModel, TooLittleGivesNoModelAndSaysSo) {
   Random random(15);
-  const auto reason = [&](std::size_t problems, std::size_t trials, Outcome outcome = Outcome::ok, bool verified = true) {
+  const auto reason = [&](std::size_t problems, std::size_t trials, Outcome outcome = Outcome::ok,
+                          bool verified = true) {
     TrainingGroup group = simulated_group(random_problems(problems, random), trials, random);
     for (TrainingTrial& trial : group.trials) {
       trial.outcome = outcome;
@@ -190,13 +198,15 @@ TEST(LearnModel, TooLittleGivesNoModelAndSaysSo) {
 TEST(LearnModel, OddTimesDoNoHarm) {
   Random random(16);
   TrainingGroup group = simulated_group(random_problems(8, random), 40, random);
-  // Huge and tiny times, an abandoned trial that looks faster than the winner, one problem with a single trial.
+  // Huge and tiny times, an abandoned trial that looks faster than the winner, one problem with a
+  // single trial.
   group.trials[0].median_us = 1e300;
   group.trials[1].median_us = std::numeric_limits<double>::denorm_min();
   group.trials[2].outcome = Outcome::abandoned;
   group.trials[2].median_us = 1e-200;
   for (TrainingTrial& trial : group.trials) {
-    if (trial.problem == 5) trial.outcome = trial.configuration % 7 == 0 ? Outcome::launch_error : Outcome::abandoned;
+    if (trial.problem == 5)
+      trial.outcome = trial.configuration % 7 == 0 ? Outcome::launch_error : Outcome::abandoned;
   }
   const LearnedModel learned = learn_model(group, quick());
   ASSERT_TRUE(learned.model) << learned.reason;
@@ -228,12 +238,14 @@ TEST(LearnModel, ManyCandidatesAreCutToThoseThatWereNearTheBest) {
   for (const std::int64_t n : {64, 128, 256, 512}) {
     const auto problem = static_cast<std::uint32_t>(group.problems.size());
     group.problems.push_back(SimulatedKernel::problem(16, n));
-    for (std::uint32_t i = 0; i < 6000; ++i) group.trials.push_back(testing::simulated_trial(problem, i, 10.0 + i));
+    for (std::uint32_t i = 0; i < 6000; ++i)
+      group.trials.push_back(testing::simulated_trial(problem, i, 10.0 + i));
   }
   const LearnedModel learned = learn_model(group, quick(5));
   ASSERT_TRUE(learned.model) << learned.reason;
   ASSERT_EQ(learned.model->candidates.size(), kCandidateLimit);
-  for (const TimeModel::Candidate& candidate : learned.model->candidates) EXPECT_LT(candidate.values[2], kCandidateLimit);
+  for (const TimeModel::Candidate& candidate : learned.model->candidates)
+    EXPECT_LT(candidate.values[2], kCandidateLimit);
 }
 
 }  // namespace

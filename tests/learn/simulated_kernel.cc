@@ -33,7 +33,9 @@ const char* const kSpec = R"json({
   "work": {"bytes": "2 * m * n * sizeof(T)"}
 })json";
 
-std::int64_t number(const NamedValues& values, const char* name) { return std::get<std::int64_t>(values.at(name)); }
+std::int64_t number(const NamedValues& values, const char* name) {
+  return std::get<std::int64_t>(values.at(name));
+}
 
 }  // namespace
 
@@ -66,7 +68,9 @@ std::vector<Configuration> SimulatedKernel::configurations() {
       }
     }
   }
-  std::sort(all.begin(), all.end(), [](const Configuration& x, const Configuration& y) { return x.canonical() < y.canonical(); });
+  std::sort(all.begin(), all.end(), [](const Configuration& x, const Configuration& y) {
+    return x.canonical() < y.canonical();
+  });
   return all;
 }
 
@@ -79,7 +83,9 @@ Problem SimulatedKernel::problem(std::int64_t m, std::int64_t n, const std::stri
 }
 
 Problem SimulatedKernel::random_problem(Random& random) {
-  const auto size = [&](double least, double most) { return static_cast<std::int64_t>(std::exp2(least + (most - least) * random.uniform())); };
+  const auto size = [&](double least, double most) {
+    return static_cast<std::int64_t>(std::exp2(least + (most - least) * random.uniform()));
+  };
   const std::int64_t n = size(6, 15);
   return problem(size(4, 14), random.below(3) == 0 ? n | 1 : (n + 7) / 8 * 8);
 }
@@ -88,15 +94,19 @@ bool SimulatedKernel::valid(const Problem& problem, const Configuration& configu
   return number(problem, "n") % number(configuration, "VEC") == 0;
 }
 
-// Rows in waves over the SMs; a row in turns of THREADS * VEC * UNROLL elements, each turn with a latency that more loads in flight hide.
+// Rows in waves over the SMs; a row in turns of THREADS * VEC * UNROLL elements, each turn with a
+// latency that more loads in flight hide.
 double SimulatedKernel::time_us(const Problem& problem, const Configuration& configuration) {
-  const double m = static_cast<double>(number(problem, "m")), n = static_cast<double>(number(problem, "n"));
-  const double threads = static_cast<double>(number(configuration, "THREADS")), vec = static_cast<double>(number(configuration, "VEC"));
+  const double m = static_cast<double>(number(problem, "m")),
+               n = static_cast<double>(number(problem, "n"));
+  const double threads = static_cast<double>(number(configuration, "THREADS")),
+               vec = static_cast<double>(number(configuration, "VEC"));
   const double unroll = static_cast<double>(number(configuration, "UNROLL"));
   const double blocks_per_sm = std::min(2048 / threads, 32.0);
   const double waves = std::ceil(m / (100 * blocks_per_sm));
   const double turns = std::ceil(n / (threads * vec * unroll));
-  const double turn_us = 0.4 + 0.03 * unroll * vec + threads * blocks_per_sm * vec * unroll * 4 / 20'000;
+  const double turn_us =
+      0.4 + 0.03 * unroll * vec + threads * blocks_per_sm * vec * unroll * 4 / 20'000;
   return 1 + waves * (0.5 + 0.0008 * threads + turns * turn_us);
 }
 
@@ -108,7 +118,8 @@ double SimulatedKernel::best_us(const Problem& problem) {
   return best;
 }
 
-TrainingTrial simulated_trial(std::uint32_t problem, std::uint32_t configuration, double median_us) {
+TrainingTrial simulated_trial(std::uint32_t problem, std::uint32_t configuration,
+                              double median_us) {
   TrainingTrial trial;
   trial.problem = problem;
   trial.configuration = configuration;
@@ -120,7 +131,8 @@ TrainingTrial simulated_trial(std::uint32_t problem, std::uint32_t configuration
   return trial;
 }
 
-TrainingGroup simulated_group(const std::vector<Problem>& problems, std::size_t trials, Random& random, double noise) {
+TrainingGroup simulated_group(const std::vector<Problem>& problems, std::size_t trials,
+                              Random& random, double noise) {
   TrainingGroup group;
   group.kernel = group.device_row = 1;
   group.name = "rows";
@@ -136,11 +148,15 @@ TrainingGroup simulated_group(const std::vector<Problem>& problems, std::size_t 
   group.proved_bad.assign(group.configurations.size(), false);
   for (std::uint32_t problem = 0; problem < group.problems.size(); ++problem) {
     std::set<std::uint32_t> drawn;
-    for (std::size_t i = 0; i < trials; ++i) drawn.insert(static_cast<std::uint32_t>(random.below(group.configurations.size())));
+    for (std::size_t i = 0; i < trials; ++i)
+      drawn.insert(static_cast<std::uint32_t>(random.below(group.configurations.size())));
     for (const std::uint32_t configuration : drawn) {
-      if (!SimulatedKernel::valid(group.problems[problem], group.configurations[configuration])) continue;
-      const double time = SimulatedKernel::time_us(group.problems[problem], group.configurations[configuration]);
-      group.trials.push_back(simulated_trial(problem, configuration, time * std::exp(noise * random.normal())));
+      if (!SimulatedKernel::valid(group.problems[problem], group.configurations[configuration]))
+        continue;
+      const double time =
+          SimulatedKernel::time_us(group.problems[problem], group.configurations[configuration]);
+      group.trials.push_back(
+          simulated_trial(problem, configuration, time * std::exp(noise * random.normal())));
     }
   }
   return group;
@@ -184,7 +200,8 @@ void write_book(const TrainingGroup& group, const std::filesystem::path& path) {
       record.resources.shared_dynamic_bytes = 0;
       record.verified_problems = from.verified ? 2 : 0;
       store.record_trial(session, context, group.problems[problem], record);
-      if (from.outcome == Outcome::ok && (best == nullptr || from.median_us < best->median_us)) best = &from;
+      if (from.outcome == Outcome::ok && (best == nullptr || from.median_us < best->median_us))
+        best = &from;
     }
     if (best != nullptr) {
       WinnerRecord winner;

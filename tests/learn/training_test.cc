@@ -21,10 +21,12 @@ void run_sql(const std::filesystem::path& path, const std::string& sql) {
 // Two problems, three configurations each.
 TrainingGroup small_group() {
   Random random(1);
-  TrainingGroup group = simulated_group({SimulatedKernel::problem(64, 64), SimulatedKernel::problem(64, 128)}, 1, random);
+  TrainingGroup group = simulated_group(
+      {SimulatedKernel::problem(64, 64), SimulatedKernel::problem(64, 128)}, 1, random);
   group.trials.clear();
   for (const std::uint32_t problem : {0U, 1U}) {
-    for (const std::uint32_t configuration : {0U, 1U, 2U}) group.trials.push_back(simulated_trial(problem, configuration, 10 + configuration));
+    for (const std::uint32_t configuration : {0U, 1U, 2U})
+      group.trials.push_back(simulated_trial(problem, configuration, 10 + configuration));
   }
   return group;
 }
@@ -32,7 +34,10 @@ TrainingGroup small_group() {
 TEST(Training, GivesBackWhatWasRecorded) {
   const Folder folder;
   Random random(7);
-  TrainingGroup group = simulated_group({SimulatedKernel::problem(1000, 4096), SimulatedKernel::problem(7, 77), SimulatedKernel::problem(64, 64)}, 30, random);
+  TrainingGroup group =
+      simulated_group({SimulatedKernel::problem(1000, 4096), SimulatedKernel::problem(7, 77),
+                       SimulatedKernel::problem(64, 64)},
+                      30, random);
   group.trials[3].outcome = Outcome::abandoned;
   group.trials[4].outcome = Outcome::compile_error;
   group.trials[4].median_us = 0;
@@ -68,14 +73,21 @@ TEST(Training, TheNewestMeasurementCountsAndACopyNever) {
   const Folder folder;
   const TrainingGroup group = small_group();
   write_book(group, folder.file("book.db"));
-  const auto median = [&] { return read_training(folder.file("book.db")).groups.at(0).trials.at(1).median_us; };
-  const std::string copy = "INSERT INTO trial (key, session_id, configuration_id, environment_id, proposal, origin, reused, outcome, message, "
-                           "registers, verified_problems, median_us, samples_us, launches_per_sample, recorded_utc) SELECT key, session_id, "
-                           "configuration_id, environment_id, proposal, origin, {}, outcome, message, registers, verified_problems, {}, "
-                           "samples_us, launches_per_sample, '{}' FROM trial WHERE id = 2";
+  const auto median = [&] {
+    return read_training(folder.file("book.db")).groups.at(0).trials.at(1).median_us;
+  };
+  const std::string copy =
+      "INSERT INTO trial (key, session_id, configuration_id, environment_id, proposal, origin, "
+      "reused, outcome, message, "
+      "registers, verified_problems, median_us, samples_us, launches_per_sample, recorded_utc) "
+      "SELECT key, session_id, "
+      "configuration_id, environment_id, proposal, origin, {}, outcome, message, registers, "
+      "verified_problems, {}, "
+      "samples_us, launches_per_sample, '{}' FROM trial WHERE id = 2";
   const auto add = [&](int reused, double time, const char* when) {
     std::string sql = copy;
-    for (const std::string& by : {std::to_string(reused), std::to_string(time), std::string(when)}) sql.replace(sql.find("{}"), 2, by);
+    for (const std::string& by : {std::to_string(reused), std::to_string(time), std::string(when)})
+      sql.replace(sql.find("{}"), 2, by);
     run_sql(folder.file("book.db"), sql);
   };
   EXPECT_EQ(median(), 11);
@@ -92,8 +104,10 @@ TEST(Training, FinalistsMediansCountAndTheirSanitizersVerdicts) {
   const TrainingGroup group = small_group();
   write_book(group, folder.file("book.db"));
   run_sql(folder.file("book.db"),
-          "INSERT INTO finalist (winner_id, place, configuration_id, process_medians_us, median_us, ci_low_us, ci_high_us, in_tie_set, "
-          "sanitizer) VALUES (1, 0, 1, x'', 9.5, 9, 10, 1, 'clean'), (1, 1, 2, x'', 9.75, 9, 10, 1, 'memcheck: out of bounds')");
+          "INSERT INTO finalist (winner_id, place, configuration_id, process_medians_us, "
+          "median_us, ci_low_us, ci_high_us, in_tie_set, "
+          "sanitizer) VALUES (1, 0, 1, x'', 9.5, 9, 10, 1, 'clean'), (1, 1, 2, x'', 9.75, 9, 10, "
+          "1, 'memcheck: out of bounds')");
   const TrainingGroup found = read_training(folder.file("book.db")).groups.at(0);
   EXPECT_EQ(found.trials[0].median_us, 9.5);
   EXPECT_EQ(found.trials[1].median_us, 9.75);
@@ -138,7 +152,8 @@ TEST(Training, OtherKernelsAreNotReadAndPublishedBooksHaveNoTrials) {
 
 TEST(Training, BooksOfOldVersionsAreRead) {
   for (const char* const name : {"version_1.db", "version_3.db"}) {
-    const TrainingBook read = read_training(std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books" / name);
+    const TrainingBook read =
+        read_training(std::filesystem::path(TUNEBOOK_SOURCE_DIR) / "tests/data/books" / name);
     std::size_t timed = 0;
     for (const TrainingGroup& group : read.groups) {
       for (const TrainingTrial& trial : group.trials) timed += trial.median_us > 0 ? 1 : 0;

@@ -46,7 +46,8 @@ TEST(TreeTrainer, PredictsWhatXgboostPredicts) {
   ASSERT_EQ(model.roots.size(), 200U);
   double error = 0;
   for (std::size_t i = 0; i < theirs.size(); ++i) {
-    const double ours = static_cast<double>(model.predict(given.rows.row(i))) * TimeModel::kLossUnit;
+    const double ours =
+        static_cast<double>(model.predict(given.rows.row(i))) * TimeModel::kLossUnit;
     EXPECT_NEAR(ours, theirs[i], 1e-4);
     error += std::abs(ours - given.labels[i]);
   }
@@ -58,7 +59,8 @@ TEST(TreeTrainer, IsTheSameEveryTimeAndBesideOthers) {
   const Trees alone = train_trees(given.rows, given.labels, TreeSettings());
   Trees first, second;
   {
-    const std::jthread other([&] { first = train_trees(given.rows, given.labels, TreeSettings()); });
+    const std::jthread other(
+        [&] { first = train_trees(given.rows, given.labels, TreeSettings()); });
     second = train_trees(given.rows, given.labels, TreeSettings());
   }
   for (const Trees* const again : {&first, &second}) {
@@ -72,7 +74,8 @@ TEST(TreeTrainer, ReadsTheJsonOfAModel) {
   // x0 < 2.5 ? 0.25 : (x1 < -1 ? -0.5 : 0.125)
   const Trees trees = trees_from_json(R"({"learner": {"gradient_booster": {"model": {"trees": [
       {"left_children": [2, 3, -1, -1, -1], "right_children": [1, 4, -1, -1, -1], "split_indices": [0, 1, 0, 0, 0],
-       "split_conditions": [2.5, -1, 0.25, -0.5, 0.125]}]}}}})", 2, 0.5);
+       "split_conditions": [2.5, -1, 0.25, -0.5, 0.125]}]}}}})",
+                                      2, 0.5);
   const TimeModel model = as_model(trees);
   const auto loss = [&](float x, float y) {
     const float values[] = {x, y};
@@ -84,25 +87,31 @@ TEST(TreeTrainer, ReadsTheJsonOfAModel) {
 }
 
 TEST(TreeTrainer, RefusesJsonOfAnotherForm) {
-  const auto tree = [](const std::string& text) { return R"({"learner": {"gradient_booster": {"model": {"trees": [)" + text + "]}}}}"; };
+  const auto tree = [](const std::string& text) {
+    return R"({"learner": {"gradient_booster": {"model": {"trees": [)" + text + "]}}}}";
+  };
   EXPECT_THROW(trees_from_json("", 1, 0), EnvironmentError);
   EXPECT_THROW(trees_from_json("{}", 1, 0), EnvironmentError);
-  EXPECT_THROW(trees_from_json(R"({"learner": {"gradient_booster": {"model": {"trees": 3}}}})", 1, 0), EnvironmentError);
+  EXPECT_THROW(
+      trees_from_json(R"({"learner": {"gradient_booster": {"model": {"trees": 3}}}})", 1, 0),
+      EnvironmentError);
   EXPECT_THROW(trees_from_json(tree(R"({"left_children": [1, -1]})"), 1, 0), EnvironmentError);
   // A feature, a child or a number that cannot be.
-  for (const char* const bad : {
-           R"({"left_children": [1, -1, -1], "right_children": [2, -1, -1], "split_indices": [7, 0, 0], "split_conditions": [1, 1, 1]})",
-           R"({"left_children": [1, -1, -1], "right_children": [9, -1, -1], "split_indices": [0, 0, 0], "split_conditions": [1, 1, 1]})",
-           R"({"left_children": [0, -1, -1], "right_children": [0, -1, -1], "split_indices": [0, 0, 0], "split_conditions": [1, 1, 1]})",
-           R"({"left_children": [-1], "right_children": [-1], "split_indices": [0], "split_conditions": [1e300]})",
-           R"({"left_children": [], "right_children": [], "split_indices": [], "split_conditions": []})",
-           R"({"left_children": [1, -1, -1], "right_children": [2, -1], "split_indices": [0, 0, 0], "split_conditions": [1, 1, 1]})"}) {
+  for (
+      const char* const bad :
+      {R"({"left_children": [1, -1, -1], "right_children": [2, -1, -1], "split_indices": [7, 0, 0], "split_conditions": [1, 1, 1]})",
+       R"({"left_children": [1, -1, -1], "right_children": [9, -1, -1], "split_indices": [0, 0, 0], "split_conditions": [1, 1, 1]})",
+       R"({"left_children": [0, -1, -1], "right_children": [0, -1, -1], "split_indices": [0, 0, 0], "split_conditions": [1, 1, 1]})",
+       R"({"left_children": [-1], "right_children": [-1], "split_indices": [0], "split_conditions": [1e300]})",
+       R"({"left_children": [], "right_children": [], "split_indices": [], "split_conditions": []})",
+       R"({"left_children": [1, -1, -1], "right_children": [2, -1], "split_indices": [0, 0, 0], "split_conditions": [1, 1, 1]})"}) {
     EXPECT_THROW(trees_from_json(tree(bad), 1, 0), EnvironmentError) << bad;
   }
 }
 
 TEST(TreeTrainer, FuzzedJsonIsReadOrRefused) {
-  const std::string whole = R"({"learner": {"gradient_booster": {"model": {"trees": [{"left_children": [2, 3, -1, -1, -1], "right_children": [1, 4, -1, -1, -1], "split_indices": [0, 1, 0, 0, 0], "split_conditions": [2.5, -1, 0.25, -0.5, 0.125]}]}}}})";
+  const std::string whole =
+      R"({"learner": {"gradient_booster": {"model": {"trees": [{"left_children": [2, 3, -1, -1, -1], "right_children": [1, 4, -1, -1, -1], "split_indices": [0, 1, 0, 0, 0], "split_conditions": [2.5, -1, 0.25, -0.5, 0.125]}]}}}})";
   Random random(3);
   int refused = 0;
   for (int i = 0; i < 3000; ++i) {

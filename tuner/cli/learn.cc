@@ -30,7 +30,9 @@ int run_learn(const Options& options) {
     return kDone;
   }
   if (learned.groups.empty()) {
-    fmt::print(stderr, "{}: no trials to learn from; tune a kernel first (a published book has none)\n", path);
+    fmt::print(stderr,
+               "{}: no trials to learn from; tune a kernel first (a published book has none)\n",
+               path);
     return kDone;
   }
   fmt::print("{}", learned_text(learned));
@@ -41,13 +43,18 @@ int run_learn(const Options& options) {
 
 void add_learn(CLI::App& app, Invocation& invocation) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("learn", "Learn models of time from the book's trials: they answer for shapes that nobody tuned");
+  CLI::App* verb = app.add_subcommand(
+      "learn",
+      "Learn models of time from the book's trials: they answer for shapes that nobody tuned");
   add_book_option(*verb, options->book);
-  verb->add_option("--kernel", options->kernels, "Kernels to learn (default: all)")->type_name("KERNEL");
+  verb->add_option("--kernel", options->kernels, "Kernels to learn (default: all)")
+      ->type_name("KERNEL");
   add_json_option(*verb, options->json);
-  verb->footer("Example:  tunebook learn --kernel matmul\n"
-               "One model for each version of a kernel, device, data type and method. What was learned from the same trials before is kept. "
-               "publish does this by itself.");
+  verb->footer(
+      "Example:  tunebook learn --kernel matmul\n"
+      "One model for each version of a kernel, device, data type and method. What was learned from "
+      "the same trials before is kept. "
+      "publish does this by itself.");
   verb->callback([options, &invocation] { invocation.exit_code = run_learn(*options); });
 }
 

@@ -18,8 +18,12 @@ namespace tunebook::learn {
 namespace {
 
 using Key = std::tuple<std::int64_t, std::int64_t, std::string, std::string>;
-Key key_of(const TrainingGroup& group) { return {group.kernel, group.device_row, group.dtype, group.method}; }
-Key key_of(const ModelRecord& model) { return {model.kernel, model.device, model.dtype, model.method}; }
+Key key_of(const TrainingGroup& group) {
+  return {group.kernel, group.device_row, group.dtype, group.method};
+}
+Key key_of(const ModelRecord& model) {
+  return {model.kernel, model.device, model.dtype, model.method};
+}
 
 void describe(const TimeModel& model, std::int64_t bytes, LearnedGroup& result) {
   result.problems = model.anchors.size();
@@ -51,10 +55,12 @@ LearnedGroup introduce(const TrainingGroup& group) {
 }
 
 // The book's model of these trials, if it has one that can be read.
-bool describe_known(const ModelRecord* known, const std::string& from, const TrainingGroup& group, LearnedGroup& result) {
+bool describe_known(const ModelRecord* known, const std::string& from, const TrainingGroup& group,
+                    LearnedGroup& result) {
   if (known == nullptr || known->learned_from != from) return false;
   try {
-    describe(TimeModel::decode(known->body, group.spec, group.name), static_cast<std::int64_t>(known->body.size()), result);
+    describe(TimeModel::decode(known->body, group.spec, group.name),
+             static_cast<std::int64_t>(known->body.size()), result);
   } catch (const InputError&) {
     return false;
   }
@@ -66,17 +72,26 @@ bool describe_known(const ModelRecord* known, const std::string& from, const Tra
 
 const char* state_name(LearnedGroup::State state) {
   switch (state) {
-    case LearnedGroup::State::learned: return "learned";
-    case LearnedGroup::State::unchanged: return "unchanged";
-    default: return "none";
+    case LearnedGroup::State::learned:
+      return "learned";
+    case LearnedGroup::State::unchanged:
+      return "unchanged";
+    default:
+      return "none";
   }
 }
 
-void check_kernels(const TrainingBook& book, const std::vector<std::string>& names, const std::filesystem::path& path) {
+void check_kernels(const TrainingBook& book, const std::vector<std::string>& names,
+                   const std::filesystem::path& path) {
   for (const std::string& name : names) {
-    const bool known = std::any_of(book.groups.begin(), book.groups.end(), [&](const TrainingGroup& one) { return one.name == name; }) ||
-                       std::any_of(book.unreadable.begin(), book.unreadable.end(), [&](const UnreadableGroup& one) { return one.name == name; });
-    if (!known) throw InputError(fmt::format("book {}: it has no trials of a kernel '{}'; see: tunebook report {}", path.string(), name, path.string()));
+    const bool known = std::any_of(book.groups.begin(), book.groups.end(),
+                                   [&](const TrainingGroup& one) { return one.name == name; }) ||
+                       std::any_of(book.unreadable.begin(), book.unreadable.end(),
+                                   [&](const UnreadableGroup& one) { return one.name == name; });
+    if (!known)
+      throw InputError(
+          fmt::format("book {}: it has no trials of a kernel '{}'; see: tunebook report {}",
+                      path.string(), name, path.string()));
   }
 }
 
@@ -103,8 +118,16 @@ LearnedBook learn_from_book(const std::filesystem::path& path, const LearnBookOp
       row.trials = learned.trials;
       row.reason = learned.reason;
       if (learned.model) {
-        ModelRecord record{group.kernel, group.device_row, group.dtype, group.method, TimeModel::kFormat, learned.model->encode(),
-                           learned.model->trials, static_cast<std::int64_t>(learned.model->anchors.size()), from, settings.learned_utc};
+        ModelRecord record{group.kernel,
+                           group.device_row,
+                           group.dtype,
+                           group.method,
+                           TimeModel::kFormat,
+                           learned.model->encode(),
+                           learned.model->trials,
+                           static_cast<std::int64_t>(learned.model->anchors.size()),
+                           from,
+                           settings.learned_utc};
         describe(*learned.model, static_cast<std::int64_t>(record.body.size()), row);
         row.state = LearnedGroup::State::learned;
         result.fresh.push_back(std::move(record));
@@ -129,7 +152,8 @@ LearnedBook learn_from_book(const std::filesystem::path& path, const LearnBookOp
 bool can_write(const std::filesystem::path& path) {
   std::error_code ignored;
   const std::filesystem::path real = std::filesystem::canonical(path, ignored);
-  return !ignored && access(real.c_str(), W_OK) == 0 && access(real.parent_path().c_str(), W_OK) == 0;
+  return !ignored && access(real.c_str(), W_OK) == 0 &&
+         access(real.parent_path().c_str(), W_OK) == 0;
 }
 
 }  // namespace tunebook::learn

@@ -26,13 +26,13 @@ struct LearnedGroup {
   double expected_loss = 0, loss_bound = 0, nearest_loss = 0;
   std::int64_t bytes = 0;
   std::string reason;
-  double seconds = 0;            // that learning took
+  double seconds = 0;  // that learning took
 };
 const char* state_name(LearnedGroup::State state);  // "learned", "unchanged", "none"
 
 struct LearnedBook {
   std::vector<LearnedGroup> groups;
-  std::vector<ModelRecord> fresh;   // models that the book does not have yet
+  std::vector<ModelRecord> fresh;  // models that the book does not have yet
   // Of models in the book whose trials are no longer enough to learn from.
   std::vector<ModelRecord> outdated;  // without their bodies
   bool changed() const { return !fresh.empty() || !outdated.empty(); }
@@ -44,11 +44,14 @@ struct LearnBookOptions {
 };
 
 // Throws InputError if the book read from `path` has no kernel of one of these names.
-void check_kernels(const TrainingBook& book, const std::vector<std::string>& names, const std::filesystem::path& path);
+void check_kernels(const TrainingBook& book, const std::vector<std::string>& names,
+                   const std::filesystem::path& path);
 
-// Learns the models of a book that is only read: each group whose trials are not those of the book's model. Throws InputError if there is
-// no book at `path` or it has no kernel of a name in `options`; EnvironmentError if XGBoost fails.
-LearnedBook learn_from_book(const std::filesystem::path& path, const LearnBookOptions& options = {});
+// Learns the models of a book that is only read: each group whose trials are not those of the
+// book's model. Throws InputError if there is no book at `path` or it has no kernel of a name in
+// `options`; EnvironmentError if XGBoost fails.
+LearnedBook learn_from_book(const std::filesystem::path& path,
+                            const LearnBookOptions& options = {});
 
 // Whether this user may write the book: the file, and files beside it.
 bool can_write(const std::filesystem::path& path);

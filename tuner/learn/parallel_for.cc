@@ -8,7 +8,8 @@
 
 namespace tunebook::learn {
 
-void parallel_for(std::size_t count, std::size_t threads, const std::function<void(std::size_t)>& body) {
+void parallel_for(std::size_t count, std::size_t threads,
+                  const std::function<void(std::size_t)>& body) {
   std::vector<std::exception_ptr> errors(count);
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};

@@ -19,7 +19,9 @@ class Mean {
     ++count_;
   }
   std::size_t count() const { return count_; }
-  std::optional<double> value() const { return count_ == 0 ? std::nullopt : std::optional(std::exp(sum_ / static_cast<double>(count_))); }
+  std::optional<double> value() const {
+    return count_ == 0 ? std::nullopt : std::optional(std::exp(sum_ / static_cast<double>(count_)));
+  }
 
  private:
   double sum_ = 0;
@@ -38,14 +40,19 @@ std::optional<TimeModel::LossBin> bin_of(const std::vector<HeldOut>& all, const 
   return bins.loss_at(asked.distance);
 }
 
-std::optional<double> share_of(std::optional<double> loss) { return loss ? std::optional(1 - *loss) : std::nullopt; }
+std::optional<double> share_of(std::optional<double> loss) {
+  return loss ? std::optional(1 - *loss) : std::nullopt;
+}
 
 QualityGroup left_out(const TrainingGroup& group, const QualityOptions& options) {
-  QualityGroup result{group.name, group.kernel_hash, group.dtype, group.method, group.device, 0, {}, ""};
+  QualityGroup result{group.name, group.kernel_hash, group.dtype, group.method, group.device, 0, {},
+                      ""};
   const TrainingRows rows(group);
   result.known = rows.anchors().size();
-  if (result.known < kMinProblems || rows.rows().size() < kMinTrials || rows.matrix().columns == 0) {
-    result.reason = fmt::format("{} problems and {} timed trials; {} and {} are needed", result.known, rows.rows().size(), kMinProblems, kMinTrials);
+  if (result.known < kMinProblems || rows.rows().size() < kMinTrials ||
+      rows.matrix().columns == 0) {
+    result.reason = fmt::format("{} problems and {} timed trials; {} and {} are needed",
+                                result.known, rows.rows().size(), kMinProblems, kMinTrials);
     return result;
   }
   ValidationSettings settings;
@@ -106,7 +113,8 @@ QualitySummary summarise(const QualityGroup& group, bool timed) {
   return result;
 }
 
-std::vector<QualityGroup> quality_from_book(const std::filesystem::path& path, const QualityOptions& options) {
+std::vector<QualityGroup> quality_from_book(const std::filesystem::path& path,
+                                            const QualityOptions& options) {
   const TrainingBook book = read_training(path, options.kernels);
   check_kernels(book, options.kernels, path);
   std::vector<QualityGroup> result;

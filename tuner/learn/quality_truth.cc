@@ -21,9 +21,11 @@ namespace {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tunebook-quality-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "tunebook-quality-XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
-      throw EnvironmentError(fmt::format("{}: no temporary folder can be made: {}; set TMPDIR", pattern, std::strerror(errno)));
+      throw EnvironmentError(fmt::format("{}: no temporary folder can be made: {}; set TMPDIR",
+                                         pattern, std::strerror(errno)));
     }
     path_ = pattern;
   }
@@ -59,7 +61,8 @@ Query query_for(const TrainingGroup& group, const Problem& problem) {
 class Truth {
  public:
   explicit Truth(const TrainingGroup& group) : rows_(group) {
-    for (std::uint32_t i = 0; i < group.configurations.size(); ++i) numbers_.emplace(group.configurations[i].canonical(), i);
+    for (std::uint32_t i = 0; i < group.configurations.size(); ++i)
+      numbers_.emplace(group.configurations[i].canonical(), i);
   }
   const TrainingRows& rows() const { return rows_; }
   // The share of the best speed that a configuration has on an anchor's problem.
@@ -68,7 +71,8 @@ class Truth {
     if (number == numbers_.end()) return std::nullopt;
     const auto [first, end] = rows_.rows_of(anchor);
     for (std::size_t row = first; row < end; ++row) {
-      if (rows_.rows()[row].configuration == number->second) return 1 - static_cast<double>(rows_.rows()[row].loss);
+      if (rows_.rows()[row].configuration == number->second)
+        return 1 - static_cast<double>(rows_.rows()[row].loss);
     }
     return std::nullopt;
   }
@@ -78,7 +82,8 @@ class Truth {
   std::map<std::string, std::uint32_t> numbers_;
 };
 
-QualityQuestion ask(const Lookup& with_models, const Lookup& without, const Truth& truth, std::size_t anchor) {
+QualityQuestion ask(const Lookup& with_models, const Lookup& without, const Truth& truth,
+                    std::size_t anchor) {
   const TrainingGroup& group = truth.rows().group();
   const TrainingRows::AnchorPoint& point = truth.rows().anchors()[anchor];
   QualityQuestion result;
@@ -99,14 +104,18 @@ QualityQuestion ask(const Lookup& with_models, const Lookup& without, const Trut
       }
     }
   }
-  if (const auto near = without.best(query)) result.nearest = truth.share(anchor, as_configuration(near->configuration));
-  if (const Configuration* const preset = group.spec.find_preset("default")) result.preset = truth.share(anchor, *preset);
+  if (const auto near = without.best(query))
+    result.nearest = truth.share(anchor, as_configuration(near->configuration));
+  if (const Configuration* const preset = group.spec.find_preset("default"))
+    result.preset = truth.share(anchor, *preset);
   return result;
 }
 
 }  // namespace
 
-std::vector<QualityGroup> quality_by_truth(const std::filesystem::path& book, const std::filesystem::path& truth_path, const QualityOptions& options) {
+std::vector<QualityGroup> quality_by_truth(const std::filesystem::path& book,
+                                           const std::filesystem::path& truth_path,
+                                           const QualityOptions& options) {
   const TrainingBook truth = read_training(truth_path, options.kernels);
   check_kernels(truth, options.kernels, truth_path);
   const TemporaryFolder folder;
@@ -121,10 +130,12 @@ std::vector<QualityGroup> quality_by_truth(const std::filesystem::path& book, co
     publish.models = false;
     publish_book(book, folder.file("plain.db"), publish);
   }
-  const Lookup with_models(folder.file("models.db").string()), without(folder.file("plain.db").string());
+  const Lookup with_models(folder.file("models.db").string()),
+      without(folder.file("plain.db").string());
   std::vector<QualityGroup> result;
   for (const TrainingGroup& group : truth.groups) {
-    QualityGroup one{group.name, group.kernel_hash, group.dtype, group.method, group.device, 0, {}, ""};
+    QualityGroup one{group.name, group.kernel_hash, group.dtype, group.method, group.device, 0, {},
+                     ""};
     const Truth times(group);
     for (std::size_t anchor = 0; anchor < times.rows().anchors().size(); ++anchor) {
       QualityQuestion question = ask(with_models, without, times, anchor);
@@ -134,7 +145,8 @@ std::vector<QualityGroup> quality_by_truth(const std::filesystem::path& book, co
         one.questions.push_back(std::move(question));
       }
     }
-    if (one.questions.empty()) one.reason = "every problem of the truth is tuned in the book, or has no verified time";
+    if (one.questions.empty())
+      one.reason = "every problem of the truth is tuned in the book, or has no verified time";
     result.push_back(std::move(one));
   }
   return result;

@@ -13,7 +13,8 @@ constexpr double kMaxLoss = 0.999;  // as predictions are clamped
 
 }  // namespace
 
-TrainingRows::TrainingRows(const TrainingGroup& group) : group_(&group), resources_(group.configurations.size()) {
+TrainingRows::TrainingRows(const TrainingGroup& group)
+    : group_(&group), resources_(group.configurations.size()) {
   collect_rows();
   collect_features();
 }
@@ -26,7 +27,8 @@ void TrainingRows::collect_rows() {
     Resource& most = resources_[trial.configuration];
     most.registers = std::max(most.registers, trial.registers);
     most.shared_bytes = std::max(most.shared_bytes, trial.shared_bytes);
-    if (trial.outcome != Outcome::ok || !trial.verified || group.proved_bad[trial.configuration]) continue;
+    if (trial.outcome != Outcome::ok || !trial.verified || group.proved_bad[trial.configuration])
+      continue;
     verified[trial.configuration] = true;
     std::size_t& anchor = anchor_of[trial.problem];
     if (anchor == kNowhere) {
@@ -53,13 +55,16 @@ void TrainingRows::collect_rows() {
   std::size_t last = kNowhere;
   for (const TrainingTrial& trial : group.trials) {
     const std::size_t anchor = anchor_of[trial.problem];
-    if (anchor == kNowhere || !has_time(trial.outcome) || group.proved_bad[trial.configuration]) continue;
+    if (anchor == kNowhere || !has_time(trial.outcome) || group.proved_bad[trial.configuration])
+      continue;
     if (anchor != last) starts_.push_back(rows_.size());
     last = anchor;
     const bool ok = trial.outcome == Outcome::ok && trial.verified;
-    // An abandoned trial, or one that was not verified, may look faster than the winner: it loses nothing then.
+    // An abandoned trial, or one that was not verified, may look faster than the winner: it loses
+    // nothing then.
     const double loss = std::clamp(1 - anchors_[anchor].best_us / trial.median_us, 0.0, kMaxLoss);
-    rows_.push_back({trial.problem, trial.configuration, ok, trial.median_us, static_cast<float>(loss)});
+    rows_.push_back(
+        {trial.problem, trial.configuration, ok, trial.median_us, static_cast<float>(loss)});
   }
   starts_.push_back(rows_.size());
 }
@@ -67,7 +72,8 @@ void TrainingRows::collect_rows() {
 void TrainingRows::collect_features() {
   const TrainingGroup& group = *group_;
   features_ = automatic_features(group.spec);
-  for (const std::string& text : features_) expressions_.push_back(Expression::compile(text, group.spec.names));
+  for (const std::string& text : features_)
+    expressions_.push_back(Expression::compile(text, group.spec.names));
   const std::size_t all = features_.size();
   std::vector<float> values;
   values.reserve(rows_.size() * all);
@@ -83,7 +89,8 @@ void TrainingRows::collect_features() {
   std::vector<std::size_t> kept;
   for (std::size_t column = 0; column < all; ++column) {
     bool varies = false;
-    for (std::size_t row = 1; row < rows_.size() && !varies; ++row) varies = values[row * all + column] != values[column];
+    for (std::size_t row = 1; row < rows_.size() && !varies; ++row)
+      varies = values[row * all + column] != values[column];
     if (varies) kept.push_back(column);
   }
   matrix_.columns = kept.size();
@@ -104,16 +111,21 @@ bool TrainingRows::valid(const Problem& problem, std::uint32_t configuration) co
   BlockNeeds block;
   if (needs.registers >= 0) block.registers_per_thread = needs.registers;
   if (needs.shared_bytes >= 0) block.shared_bytes = needs.shared_bytes;
-  return check_candidate(group_->spec, problem, group_->configurations[configuration], group_->device, block).usable();
+  return check_candidate(group_->spec, problem, group_->configurations[configuration],
+                         group_->device, block)
+      .usable();
 }
 
 TrainingRows::Features::Features(const TrainingRows& rows, const Problem& problem)
-    : rows_(rows), scope_(rows.group_->spec.scope(problem, rows.group_->device)), values_(rows.expressions_.size()) {}
+    : rows_(rows),
+      scope_(rows.group_->spec.scope(problem, rows.group_->device)),
+      values_(rows.expressions_.size()) {}
 
 const float* TrainingRows::Features::of(std::uint32_t configuration) {
   const TrainingGroup& group = *rows_.group_;
   group.spec.bind(scope_, group.configurations[configuration]);
-  for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = feature_value(rows_.expressions_[i], scope_);
+  for (std::size_t i = 0; i < values_.size(); ++i)
+    values_[i] = feature_value(rows_.expressions_[i], scope_);
   return values_.data();
 }
 

@@ -22,7 +22,8 @@ class DMatrix {
  public:
   DMatrix(const Matrix& rows, std::span<const float> labels) {
     // Every value counts: none stands for a missing one.
-    check(XGDMatrixCreateFromMat_omp(rows.values.data(), rows.rows(), rows.columns, std::numeric_limits<float>::quiet_NaN(), &handle_, 1),
+    check(XGDMatrixCreateFromMat_omp(rows.values.data(), rows.rows(), rows.columns,
+                                     std::numeric_limits<float>::quiet_NaN(), &handle_, 1),
           "XGDMatrixCreateFromMat");
     const int code = XGDMatrixSetFloatInfo(handle_, "label", labels.data(), labels.size());
     if (code != 0) {
@@ -49,7 +50,9 @@ class Booster {
   Booster(const Booster&) = delete;
   Booster& operator=(const Booster&) = delete;
   BoosterHandle handle() const { return handle_; }
-  void set(const char* name, const std::string& value) { check(XGBoosterSetParam(handle_, name, value.c_str()), "XGBoosterSetParam"); }
+  void set(const char* name, const std::string& value) {
+    check(XGBoosterSetParam(handle_, name, value.c_str()), "XGBoosterSetParam");
+  }
 
  private:
   BoosterHandle handle_ = nullptr;
@@ -70,20 +73,25 @@ void configure(Booster& booster, double base) {
   booster.set("min_child_weight", fmt::format("{}", TreeSettings::kMinChildWeight));
 }
 
-// Losses are shares, and leaves their parts: anything like this is no loss, and would not fit a node.
+// Losses are shares, and leaves their parts: anything like this is no loss, and would not fit a
+// node.
 constexpr double kLargestLeaf = 1000;
 
 std::int64_t in_units(double loss) { return std::llround(loss / TimeModel::kLossUnit); }
 
-// One tree of XGBoost's, its nodes renumbered so that the children of each stand side by side behind it.
+// One tree of XGBoost's, its nodes renumbered so that the children of each stand side by side
+// behind it.
 void append_tree(const nlohmann::json& tree, std::size_t columns, Trees& result) {
   const auto left = tree.at("left_children").get<std::vector<std::int64_t>>();
   const auto right = tree.at("right_children").get<std::vector<std::int64_t>>();
   const auto features = tree.at("split_indices").get<std::vector<std::int64_t>>();
   const auto conditions = tree.at("split_conditions").get<std::vector<double>>();
   const std::size_t count = left.size();
-  const auto broken = [](const char* what) { return EnvironmentError(fmt::format("XGBoost: its model has a tree with {}", what)); };
-  if (count == 0 || right.size() != count || features.size() != count || conditions.size() != count) throw broken("arrays of different lengths");
+  const auto broken = [](const char* what) {
+    return EnvironmentError(fmt::format("XGBoost: its model has a tree with {}", what));
+  };
+  if (count == 0 || right.size() != count || features.size() != count || conditions.size() != count)
+    throw broken("arrays of different lengths");
   const std::size_t root = result.nodes.size();
   result.roots.push_back(static_cast<std::uint32_t>(root));
   std::vector<std::size_t> numbers{0};  // XGBoost's, in our order
@@ -96,9 +104,12 @@ void append_tree(const nlohmann::json& tree, std::size_t columns, Trees& result)
       if (std::abs(conditions[number]) > kLargestLeaf) throw broken("a leaf beyond all losses");
       node.next = static_cast<std::int32_t>(in_units(conditions[number]));
     } else {
-      const auto low = static_cast<std::size_t>(left[number]), high = static_cast<std::size_t>(right[number]);
-      if (low >= count || right[number] < 0 || high >= count || numbers.size() + 2 > count) throw broken("a child out of range");
-      if (features[number] < 0 || static_cast<std::size_t>(features[number]) >= columns) throw broken("a feature out of range");
+      const auto low = static_cast<std::size_t>(left[number]),
+                 high = static_cast<std::size_t>(right[number]);
+      if (low >= count || right[number] < 0 || high >= count || numbers.size() + 2 > count)
+        throw broken("a child out of range");
+      if (features[number] < 0 || static_cast<std::size_t>(features[number]) >= columns)
+        throw broken("a feature out of range");
       node.feature = static_cast<std::int32_t>(features[number]);
       node.threshold = static_cast<float>(conditions[number]);
       node.next = static_cast<std::int32_t>(result.nodes.size());
@@ -117,31 +128,38 @@ Trees trees_from_json(std::string_view text, std::size_t columns, double base) {
   result.base = in_units(base);
   try {
     const auto model = nlohmann::json::parse(text);
-    for (const auto& tree : model.at("learner").at("gradient_booster").at("model").at("trees")) append_tree(tree, columns, result);
+    for (const auto& tree : model.at("learner").at("gradient_booster").at("model").at("trees"))
+      append_tree(tree, columns, result);
   } catch (const nlohmann::json::exception& error) {
-    throw EnvironmentError(fmt::format("XGBoost {}: its model is not of the known form: {}; use XGBoost 1.7 or 2.0", trainer_version(),
-                                       error.what()));
+    throw EnvironmentError(
+        fmt::format("XGBoost {}: its model is not of the known form: {}; use XGBoost 1.7 or 2.0",
+                    trainer_version(), error.what()));
   }
   return result;
 }
 
-Trees train_trees(const Matrix& rows, std::span<const float> labels, const TreeSettings& settings, std::vector<float>* predicted) {
+Trees train_trees(const Matrix& rows, std::span<const float> labels, const TreeSettings& settings,
+                  std::vector<float>* predicted) {
   // As f32, so that what is stored is what was trained with.
   const double sum = std::accumulate(labels.begin(), labels.end(), 0.0);
-  const float base = labels.empty() ? 0.0F : static_cast<float>(sum / static_cast<double>(labels.size()));
+  const float base =
+      labels.empty() ? 0.0F : static_cast<float>(sum / static_cast<double>(labels.size()));
   const DMatrix matrix(rows, labels);
   Booster booster(matrix);
   configure(booster, base);
   for (int round = 0; round < settings.rounds; ++round) {
-    check(XGBoosterUpdateOneIter(booster.handle(), round, matrix.handle()), "XGBoosterUpdateOneIter");
+    check(XGBoosterUpdateOneIter(booster.handle(), round, matrix.handle()),
+          "XGBoosterUpdateOneIter");
   }
   bst_ulong length = 0;
   const char* bytes = nullptr;
-  check(XGBoosterSaveModelToBuffer(booster.handle(), R"({"format": "json"})", &length, &bytes), "XGBoosterSaveModelToBuffer");
+  check(XGBoosterSaveModelToBuffer(booster.handle(), R"({"format": "json"})", &length, &bytes),
+        "XGBoosterSaveModelToBuffer");
   Trees trees = trees_from_json(std::string_view(bytes, length), rows.columns, base);
   if (predicted != nullptr) {
     const float* values = nullptr;
-    check(XGBoosterPredict(booster.handle(), matrix.handle(), 0, 0, 0, &length, &values), "XGBoosterPredict");
+    check(XGBoosterPredict(booster.handle(), matrix.handle(), 0, 0, 0, &length, &values),
+          "XGBoosterPredict");
     predicted->assign(values, values + length);
   }
   return trees;
