@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -225,6 +226,20 @@ TEST_F(Verbs, RunShowsOneConfigurationAndStoresNothing) {
   EXPECT_GT(json["median_us"], 0);
   EXPECT_FALSE(std::filesystem::exists(book()));
   EXPECT_TRUE(all_gone());
+}
+
+// A new user's first answer comes from the books beside the templates: it says so, and another GPU gets the preset.
+TEST_F(Verbs, BestAnswersFromShippedBooks) {
+  const std::map<std::string, std::string> shapes = {
+      {"softmax", "m=568,n=31616"}, {"layer_norm", "m=300,n=4096,dtype=bf16"}, {"matmul", "m=1000,n=2000,k=512"}};
+  for (const auto& [kernel, shape] : shapes) {
+    const auto answer = run_json({"best", kernel, "--shape", shape, "--gpu", "NVIDIA H200", "--json"});
+    EXPECT_EQ(answer["match"]["tier"], "shipped") << kernel;
+    EXPECT_EQ(answer["match"]["source"], "nvidia_h200.db") << kernel;
+    EXPECT_EQ(answer["match"]["device"]["name"], "NVIDIA H200") << kernel;
+    const auto other = run_json({"best", kernel, "--shape", shape, "--gpu", "Another GPU", "--json"});
+    EXPECT_EQ(other["match"]["tier"], "default") << kernel;
+  }
 }
 
 TEST_F(Verbs, BestBeforeAndAfterTuning) {
