@@ -97,7 +97,7 @@ const std::string& gpu_of(const Recording& recording) {
   return recording.device().name.empty() ? recording.name() : recording.device().name;
 }
 
-Transfer::Transfer(const SearchSpace& space, std::string_view target_gpu, const std::vector<const Recording*>& donors)
+GpuTransfer::GpuTransfer(const SearchSpace& space, std::string_view target_gpu, const std::vector<const Recording*>& donors)
     : space_(space), size_(static_cast<std::size_t>(space.size())), width_(space.parameter_count()), tried_(size_, false) {
   if (donors.empty()) throw InputError("no other GPU was recorded for this kernel and problem");
   rows_.resize(size_ * width_);
@@ -152,7 +152,7 @@ Transfer::Transfer(const SearchSpace& space, std::string_view target_gpu, const 
 }
 
 // Mean over the parameters of the mean over the configurations in which only this one differs.
-std::vector<double> Transfer::smoothed(const std::vector<double>& values) const {
+std::vector<double> GpuTransfer::smoothed(const std::vector<double>& values) const {
   std::vector<double> sums(size_, 0), counts(size_, 0);
   for (std::size_t p = 0; p < width_; ++p) {
     if (space_.domain_size(p) < 2) continue;
@@ -180,7 +180,7 @@ std::vector<double> Transfer::smoothed(const std::vector<double>& values) const 
   return sums;
 }
 
-double Transfer::covariance(std::uint64_t x, std::uint64_t y) const {
+double GpuTransfer::covariance(std::uint64_t x, std::uint64_t y) const {
   double distance = 0;
   for (std::size_t p = 0; p < width_; ++p) {
     const double difference = std::abs(place_[x * width_ + p] - place_[y * width_ + p]);
@@ -191,14 +191,14 @@ double Transfer::covariance(std::uint64_t x, std::uint64_t y) const {
   return kSpaceSigma * kSpaceSigma * portable_exp(-distance / (2 * kLength)) + kDonorSigma * kDonorSigma * donors + kOffsetVariance;
 }
 
-std::vector<std::uint64_t> Transfer::order() const {
+std::vector<std::uint64_t> GpuTransfer::order() const {
   std::vector<std::uint64_t> order(size_);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](std::uint64_t x, std::uint64_t y) { return score_[x] < score_[y]; });
   return order;
 }
 
-std::optional<std::uint64_t> Transfer::next(std::size_t trials) {
+std::optional<std::uint64_t> GpuTransfer::next(std::size_t trials) {
   if (trials_.size() >= size_) return std::nullopt;
   if (trials_.empty()) return static_cast<std::uint64_t>(std::min_element(score_.begin(), score_.end()) - score_.begin());
   // Times relative to the best so far; where nothing has run yet, all failed alike.
@@ -229,14 +229,14 @@ std::optional<std::uint64_t> Transfer::next(std::size_t trials) {
   return chosen;
 }
 
-void Transfer::tell(std::uint64_t index, std::optional<double> time_us) {
+void GpuTransfer::tell(std::uint64_t index, std::optional<double> time_us) {
   trials_.push_back({index, time_us ? std::optional(portable_log(*time_us)) : std::nullopt});
   tried_[static_cast<std::size_t>(index)] = true;
   condition();
 }
 
 // Takes the last trial into the factor, and its share out of all variances.
-void Transfer::condition() {
+void GpuTransfer::condition() {
   const std::uint64_t point = trials_.back().index;
   std::vector<double> row;
   double diagonal = covariance(point, point) + kNoise * kNoise;
@@ -276,7 +276,7 @@ TransferScore score_transfer(const Recording& target, const std::vector<const Re
   const auto kin = std::find_if(donors.begin(), donors.end(), [&](const Recording* donor) {
     return !vendor.empty() && gpu_vendor(gpu_of(*donor)) == vendor;
   });
-  Transfer transfer(space, gpu_of(target), donors);
+  GpuTransfer transfer(space, gpu_of(target), donors);
   const Recording& similar = kin == donors.end() ? *donors.front() : **kin;
   std::optional<std::uint64_t> winner;
   double least = std::numeric_limits<double>::infinity();

@@ -29,10 +29,10 @@ const std::string& gpu_of(const Recording& recording);
 //  * donors' disagreement counts against a configuration, if one of them is of the target's vendor.
 // Further trials: a Gaussian process over what the target adds to the donors' mean (one part per donor, one by distance in the
 // space), asked by lower confidence bounds that become tighter with each trial.
-class Transfer {
+class GpuTransfer {
  public:
   // Throws InputError if there is no donor, or one without any time.
-  Transfer(const SearchSpace& space, std::string_view target_gpu, const std::vector<const Recording*>& donors);
+  GpuTransfer(const SearchSpace& space, std::string_view target_gpu, const std::vector<const Recording*>& donors);
 
   // All configurations, the most promising first, before anything was tried.
   std::vector<std::uint64_t> order() const;
@@ -67,7 +67,7 @@ class Transfer {
   std::vector<double> variance_;
 };
 
-// One GPU left out, as Transfer answers for it. Shares of the optimum's speed: 1 is the best, 0 a configuration that failed.
+// One GPU left out, as GpuTransfer answers for it. Shares of the optimum's speed: 1 is the best, 0 a configuration that failed.
 struct TransferScore {
   std::string target;                 // name of its recording
   std::vector<std::string> donors;

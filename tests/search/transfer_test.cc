@@ -56,11 +56,11 @@ TEST(GpuVendor, ByName) {
   for (const char* const name : {"", "replay", "mine", "gw7"}) EXPECT_EQ(gpu_vendor(name), "") << name;
 }
 
-TEST(Transfer, OneDonorOfTheSameShapeIsFollowed) {
+TEST(GpuTransfer, OneDonorOfTheSameShapeIsFollowed) {
   const TemporaryFolder folder;
   const Recording donor = record(folder, "one", "NVIDIA A100", [](int a, int b, int) { return bowl(a, b, 4); });
   const SearchSpace space = donor.space();
-  const Transfer transfer(space, "NVIDIA H100", {&donor});
+  const GpuTransfer transfer(space, "NVIDIA H100", {&donor});
   const auto order = transfer.order();
   ASSERT_EQ(order.size(), 64U);
   EXPECT_EQ(std::set<std::uint64_t>(order.begin(), order.end()).size(), 64U);
@@ -69,7 +69,7 @@ TEST(Transfer, OneDonorOfTheSameShapeIsFollowed) {
 }
 
 // A peak of one configuration, in the midst of slow ones, against a broad region nearly as good.
-TEST(Transfer, WithoutKinALonelyPeakIsNotFollowed) {
+TEST(GpuTransfer, WithoutKinALonelyPeakIsNotFollowed) {
   const TemporaryFolder folder;
   const auto times = [](int a, int b, int c) -> std::optional<double> {
     if (a == 7 && b == 0 && c == 0) return 0.95;
@@ -77,23 +77,23 @@ TEST(Transfer, WithoutKinALonelyPeakIsNotFollowed) {
   };
   const Recording donor = record(folder, "one", "NVIDIA A100", times);
   const SearchSpace space = donor.space();
-  EXPECT_EQ(space.configuration(Transfer(space, "AMD MI300", {&donor}).order()[0]), configuration(3, 2, 0));
-  EXPECT_EQ(space.configuration(Transfer(space, "", {&donor}).order()[0]), configuration(3, 2, 0));
+  EXPECT_EQ(space.configuration(GpuTransfer(space, "AMD MI300", {&donor}).order()[0]), configuration(3, 2, 0));
+  EXPECT_EQ(space.configuration(GpuTransfer(space, "", {&donor}).order()[0]), configuration(3, 2, 0));
 }
 
-TEST(Transfer, KinCountMore) {
+TEST(GpuTransfer, KinCountMore) {
   const TemporaryFolder folder;
   const auto at = [](double centre) { return [centre](int a, int b, int) { return std::optional(bowl(a, b, centre)); }; };
   const Recording nvidia = record(folder, "one", "NVIDIA A100", at(1)), amd = record(folder, "two", "AMD MI250X", at(6));
   const SearchSpace space = nvidia.space();
   const auto first_a = [&](const char* gpu) {
-    return std::get<std::int64_t>(space.configuration(Transfer(space, gpu, {&nvidia, &amd}).order()[0]).at("a"));
+    return std::get<std::int64_t>(space.configuration(GpuTransfer(space, gpu, {&nvidia, &amd}).order()[0]).at("a"));
   };
   EXPECT_LT(first_a("NVIDIA H100"), 4);
   EXPECT_GT(first_a("AMD MI300X"), 3);
 }
 
-TEST(Transfer, TrialsFindWhatTheDonorsDoNotKnow) {
+TEST(GpuTransfer, TrialsFindWhatTheDonorsDoNotKnow) {
   const TemporaryFolder folder;
   const auto times = [](double centre, double penalty) {
     return [=](int a, int b, int c) { return std::optional(bowl(a, b, centre) + (c == 1 ? penalty : 0)); };
@@ -111,11 +111,11 @@ TEST(Transfer, TrialsFindWhatTheDonorsDoNotKnow) {
   for (std::size_t i = 1; i < score.best_after.size(); ++i) EXPECT_GE(score.best_after[i], score.best_after[i - 1]);
 }
 
-TEST(Transfer, FailuresEverywhereEndWithTheSpace) {
+TEST(GpuTransfer, FailuresEverywhereEndWithTheSpace) {
   const TemporaryFolder folder;
   const Recording donor = record(folder, "one", "NVIDIA A100", [](int a, int b, int) { return bowl(a, b, 4); });
   const SearchSpace space = donor.space();
-  Transfer transfer(space, "H100", {&donor});
+  GpuTransfer transfer(space, "H100", {&donor});
   std::set<std::uint64_t> tried;
   while (const auto next = transfer.next(100)) {
     EXPECT_TRUE(tried.insert(*next).second);
@@ -124,7 +124,7 @@ TEST(Transfer, FailuresEverywhereEndWithTheSpace) {
   EXPECT_EQ(tried.size(), 64U);
 }
 
-TEST(Transfer, ConfigurationsThatADonorLacksComeLast) {
+TEST(GpuTransfer, ConfigurationsThatADonorLacksComeLast) {
   const TemporaryFolder folder;
   const auto times = [](int a, int b, int) -> std::optional<double> {
     if (a == 4) return std::nullopt;
@@ -132,16 +132,16 @@ TEST(Transfer, ConfigurationsThatADonorLacksComeLast) {
   };
   const Recording donor = record(folder, "one", "NVIDIA A100", times);
   const SearchSpace space = donor.space();
-  const auto order = Transfer(space, "H100", {&donor}).order();
+  const auto order = GpuTransfer(space, "H100", {&donor}).order();
   for (std::size_t i = 0; i < 8; ++i) EXPECT_NE(space.configuration(order[i]).at("a"), Value(std::int64_t{4}));
 }
 
-TEST(Transfer, WhatTellsNothingIsRefused) {
+TEST(GpuTransfer, WhatTellsNothingIsRefused) {
   const TemporaryFolder folder;
   const Recording empty = record(folder, "none", "NVIDIA A100", [](int, int, int) { return std::optional<double>(); });
   const SearchSpace space = empty.space();
-  EXPECT_THROW(Transfer(space, "H100", {}), InputError);
-  EXPECT_THROW(Transfer(space, "H100", {&empty}), InputError);
+  EXPECT_THROW(GpuTransfer(space, "H100", {}), InputError);
+  EXPECT_THROW(GpuTransfer(space, "H100", {&empty}), InputError);
 }
 
 TEST(TransferGroups, AreOfOneKernelAndProblem) {

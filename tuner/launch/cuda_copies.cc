@@ -19,6 +19,7 @@
 #include "cuda/empty_kernel.h"
 #include "cuda/sampler.h"
 #include "launch/launch_device.h"
+#include "launch/relaxed_capture.h"
 
 namespace tunebook {
 namespace {
@@ -29,18 +30,6 @@ constexpr int kEmptyWarmUps = 3, kEmptySamples = 11;
 constexpr std::size_t kAlignment = 256;
 
 std::size_t aligned(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; }
-
-// Calls of this thread neither disturb nor are refused because of a capture that another thread has going on.
-class RelaxedCapture {
- public:
-  RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  ~RelaxedCapture() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  RelaxedCapture(const RelaxedCapture&) = delete;
-  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
-};
 
 bool is_captured(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -73,6 +62,10 @@ class StreamMemory {
 
 class CudaCopies : public LaunchCopies {
  public:
+  ~CudaCopies() override {
+    const RelaxedCapture relaxed;
+    memory_.reset();
+  }
   CudaCopies(int ordinal, const CopyPlan& plan, void** addresses, cudaStream_t application) : ordinal_(ordinal), cold_(plan.cold) {
     flush_bytes_ = static_cast<std::size_t>(plan.flush_bytes);
     for (const CopiedArgument& argument : plan.arguments) arguments_.emplace_back().about = argument;

@@ -20,6 +20,7 @@
 #include "cuda/loaded_kernel.h"
 #include "db/lookup_limits.h"
 #include "launch/cuda_copies.h"
+#include "launch/relaxed_capture.h"
 
 namespace tunebook {
 namespace {
@@ -111,6 +112,7 @@ class CudaLaunchDevice : public LaunchDevice {
   using Key = std::pair<std::pair<std::string, std::string>, std::int64_t>;
 
   std::shared_ptr<const LoadedLaunch> load_here(const std::string& cubin, const LaunchRecipe& recipe) {
+    const RelaxedCapture relaxed;  // loading allocates memory, which ends another thread's capture
     const std::lock_guard lock(mutex_);
     try {
       std::vector<std::shared_ptr<const LoadedKernel>> kernels;
