@@ -231,7 +231,11 @@ TEST_F(Verbs, RunShowsOneConfigurationAndStoresNothing) {
 // A new user's first answer comes from the books beside the templates: it says so, and another GPU gets the preset.
 TEST_F(Verbs, BestAnswersFromShippedBooks) {
   const std::map<std::string, std::string> shapes = {
-      {"softmax", "m=568,n=31616"}, {"layer_norm", "m=300,n=4096,dtype=bf16"}, {"matmul", "m=1000,n=2000,k=512"}};
+      {"softmax", "m=568,n=31616"},
+      {"layer_norm", "m=300,n=4096,dtype=bf16"},
+      {"rms_norm", "m=300,n=5000,dtype=bf16"},
+      {"transpose", "m=4095,n=4097"},
+      {"matmul", "m=1000,n=2000,k=512"}};
   for (const auto& [kernel, shape] : shapes) {
     const auto answer = run_json({"best", kernel, "--shape", shape, "--gpu", "NVIDIA H200", "--json"});
     EXPECT_EQ(answer["match"]["tier"], "shipped") << kernel;
