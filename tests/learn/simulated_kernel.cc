@@ -87,7 +87,10 @@ Problem SimulatedKernel::random_problem(Random& random) {
     return static_cast<std::int64_t>(std::exp2(least + (most - least) * random.uniform()));
   };
   const std::int64_t n = size(6, 15);
-  return problem(size(4, 14), random.below(3) == 0 ? n | 1 : (n + 7) / 8 * 8);
+  // One draw after the other: compilers evaluate arguments in different orders.
+  const bool odd = random.below(3) == 0;
+  const std::int64_t m = size(4, 14);
+  return problem(m, odd ? n | 1 : (n + 7) / 8 * 8);
 }
 
 bool SimulatedKernel::valid(const Problem& problem, const Configuration& configuration) {
