@@ -110,7 +110,7 @@ std::string answer(const Portfolio& portfolio, const Problem& problem) {
 }
 
 TEST_F(HeaderTest, PicksAsTheRuleDoes) {
-  constexpr int kQuestions = 1200;
+  constexpr int kQuestions = 400;
   Random random(11);
   std::vector<KernelTemplate> kernels;
   std::vector<std::string> dtypes;
