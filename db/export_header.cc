@@ -230,7 +230,7 @@ class HeaderWriter {
                        has_work ? code(spec, spec.work.bytes) : "{}");
   }
 
-  // Whether an expression that is written for real numbers gives the same in the exact arithmetic of the header.
+  // True if an expression written for real numbers gives the same in the exact arithmetic of the header.
   static bool is_exact(const KernelSpec& spec, const Expression& expression) {
     if (expression.empty()) {
       return true;

@@ -7,7 +7,7 @@
 
 namespace tunebook {
 
-// What merge_learned() did with one file.
+// Counts what merge_learned() did with one file.
 struct LearnedResult {
   std::filesystem::path path;
   std::int64_t refinements = 0, trials = 0;              // that the file holds and the book can keep
@@ -16,7 +16,8 @@ struct LearnedResult {
   std::vector<std::string> notes;                        // why, with FILE:LINE; at most ten
 };
 
-// Whether the file is one of lines that applications appended, and no book: its first character that is not blank is `{`.
+// True if applications appended this file line by line, and it is no book: its first character
+// that is not blank is `{`.
 bool is_learned_file(const std::filesystem::path& path);
 
 // Puts what tunebook::launch refined in applications (LaunchOptions::refine.learned_file; tuner/launch/launching.md has the

@@ -13,7 +13,7 @@
 
 namespace tunebook {
 
-// What was recorded of a block of a preset, on one device.
+// Resources recorded for one block of a preset, on one device.
 struct PresetNeeds {
   std::int64_t device_row = -1;
   std::optional<std::int64_t> registers;

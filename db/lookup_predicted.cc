@@ -51,7 +51,7 @@ std::string asked_dtype(const KernelVersion& version, const Problem& problem) {
   return text == nullptr ? "" : *text;
 }
 
-// Of several models: whether x counts before y.
+// True if model x counts before model y.
 bool counts_before(const Question& question, const BookModel& x, const BookModel& y) {
   const auto rank = [&](const BookModel& model) {
     const std::string& asked = question.query->kernel_hash;
