@@ -5,8 +5,10 @@
 
 For each kernel shapes are drawn (log-uniform; 35 % of the sizes no multiples of 8). `--tuned` of
 them are tuned into one book, session after session, each with what the book says by then.
-`--asked` others are tuned into a second book, which knows nothing of the first. Then the first
-book is asked for the others. Its answer, its two next best, the winner of the second book and the
+A sweep then covers the region that they were drawn from, not knowing what will be asked: it chooses
+`--probes` further shapes, where answers are expected to lose most, and tries the `--probe-budget`
+best predicted configurations on each (--probes 0 leaves that out). `--asked` others are tuned into
+a second book, which knows nothing of the first. Then the first book is asked for the others. Its answer, its two next best, the winner of the second book and the
 preset `default` are timed on the device, interleaved in fresh processes.
 
 ratio = time of the tuned winner / time of the answer; best of three takes the fastest of the first
@@ -28,7 +30,7 @@ import sys
 import tempfile
 import time
 
-from lookup_shapes import KERNELS, draw_shapes, shape_text
+from lookup_shapes import KERNELS, draw_shapes, limits, shape_text
 
 # Goals: geometric mean and worst of the ratio. With 48 or more tuned shapes others.
 MARK, GOAL, GOAL_48, GOAL_LLM = (0.93, 0.70), (0.97, 0.85), (0.98, 0.88), (0.97, 0.90)
@@ -153,22 +155,24 @@ class Row:
 
     def cover(self, share):
         """The same for shapes that a sweep chooses: as many as would be drawn, once."""
-        done = self.book("covered.json")
+        return self.sweep("cover", share, {
+            **self.region(), "target_loss": "0.01%", "most_shapes": self.options.tuned,
+            "budget": self.options.budget, "finalists": 8, "finalist_processes": 2})
+
+    def sweep(self, name, share, entry):
+        """The items of a plan of one entry that have a winner; once, also with --resume."""
+        done = self.book(f"{name}-done.json")
         if os.path.exists(done):
             with open(done, encoding="utf-8") as file:
                 return json.load(file)
-        sizes = {name: {"from": low, "to": high}
-                 for name, (low, high) in self.row[self.options.sizes_of].items()}
-        entry = {"kernels": self.row["kernel"], "types": self.row["dtype"], "cover": sizes,
-                 "target_loss": "0.01%", "most_shapes": self.options.tuned}
         plan = {"tunebook": 1, "devices": self.options.device, "seed": self.options.seed,
-                "budget": self.options.budget, "finalists": 8, "finalist_processes": 2,
                 "baseline": False, "sessions": [entry]}
-        with open(self.book("cover.json"), "w", encoding="utf-8") as file:
+        with open(self.book(f"{name}.json"), "w", encoding="utf-8") as file:
             json.dump(plan, file)
-        words = ["sweep", self.book("cover.json"), "--book", self.book("known.db")]
+        words = ["sweep", self.book(f"{name}.json"), "--book", self.book("known.db")]
         if self.options.time_limit < math.inf:
-            words += ["--time", f"{share * self.options.time_limit - self.spent():.0f}s"]
+            left = share * self.options.time_limit - self.spent()
+            words += ["--time", f"{max(1, left):.0f}s"]
         summary, said = self.program.call(words, allowed=(0, 1, 3), limit=None)
         if summary is None:
             self.say(f"the region was not covered: {said}")
@@ -180,6 +184,28 @@ class Row:
         with open(done, "w", encoding="utf-8") as file:
             json.dump(found, file)
         return found
+
+    def region(self):
+        """The shapes that are drawn, as the entry of a plan."""
+        sizes = self.row.get(self.options.sizes_of, self.row["sizes"])
+        cover = {name: {"from": low, "to": high} for name, (low, high) in sizes.items()}
+        conditions = limits(self.row)
+        layers = self.row.get("small_layers" if self.options.sizes_of == "small" else "layers")
+        if layers:
+            cover.update(n=sorted({n for n, _ in layers}), k=sorted({k for _, k in layers}))
+            pairs = " or ".join(f"n == {n} and k == {k}" for n, k in layers)
+            conditions = conditions + [f"({pairs})"]
+        entry = {"kernels": self.row["kernel"], "types": self.row["dtype"], "cover": cover}
+        return {**entry, "when": " and ".join(conditions)} if conditions else entry
+
+    def probe(self, share):
+        """A few predicted configurations on shapes that a sweep chooses. How many had a winner."""
+        if self.options.probes == 0 or self.options.known == "cover":
+            return 0
+        entry = {**self.region(), "target_loss": "0.01%", "most_shapes": self.options.probes}
+        return len(self.sweep("probe", share, {
+            **entry, "budget": self.options.probe_budget, "from_book": self.options.probe_budget,
+            "finalists": 0}))
 
     def learn(self):
         if not self.program.has_verb("learn"):
@@ -271,16 +297,22 @@ class Row:
 
     def run(self):
         truth_device = self.options.truth_device or self.options.device
+        probed = 0
         jobs = [(self.known_shapes, "known.db", self.options.device),
                 (self.asked_shapes, "truth.db", truth_device)]
         if self.options.known == "cover":
             tuned = [self.cover(0.42), self.tune_all(*jobs[1], 0.8)]
         elif truth_device == self.options.device:
-            tuned = [self.tune_all(*jobs[0], 0.42), self.tune_all(*jobs[1], 0.8)]
+            tuned = [self.tune_all(*jobs[0], 0.34)]
+            probed = self.probe(0.5)
+            tuned.append(self.tune_all(*jobs[1], 0.84))
         else:  # two devices of one kind: both books at once
             with concurrent.futures.ThreadPoolExecutor(2) as threads:
-                tuned = list(threads.map(lambda job: self.tune_all(*job, 0.7), jobs))
+                tuned = list(threads.map(lambda job: self.tune_all(*job, 0.6), jobs))
+            probed = self.probe(0.7)
         tuned_s = time.time() - self.began
+        if probed < self.options.probes:
+            self.say(f"{probed} of {self.options.probes} probes have a winner")
         learned = self.learn()
         rows = []
         for number, (shape, winner) in enumerate(tuned[1]):
@@ -290,7 +322,8 @@ class Row:
                 break
             rows.append(self.measure(number, shape, winner))
             print(line(rows[-1]), flush=True)
-        return {"row": self.name, "tuned": len(tuned[0]), "asked": len(tuned[1]), "rows": rows,
+        return {"row": self.name, "tuned": len(tuned[0]), "asked": len(tuned[1]), "probed": probed,
+                "rows": rows,
                 "summary": summary(self.name, len(tuned[0]), rows), "models": learned,
                 "said": self.said, "tuned_s": tuned_s, "seconds": time.time() - self.began}
 
@@ -354,7 +387,7 @@ def summary(name, tuned, rows):
 
 
 def show_summaries(results):
-    header = ["kernel", "tuned", "asked", "geometric mean, worst", "goal", "",
+    header = ["kernel", "tuned", "probed", "asked", "geometric mean, worst", "goal", "",
               "best of three, worst", "goal", "", "default", "lost, expected", "within the bound",
               "answers", "s"]
     print("\n| " + " | ".join(header) + " |")
@@ -368,7 +401,7 @@ def show_summaries(results):
         within = "-"
         if s["bounded"]:
             within = f"{s['within']} of {s['bounded']} ({s['within'] / s['bounded']:.0%})"
-        cells = [result["row"], s["tuned_shapes"], s["shapes"],
+        cells = [result["row"], s["tuned_shapes"], result["probed"], s["shapes"],
                  pair(s["geometric_mean"], s["worst"]), pair(*s["goal"]), s["verdict"],
                  pair(s["best_of_three"], s["best_of_three_worst"]), pair(*BEST_OF_THREE),
                  s["best_of_three_verdict"], "-" if s["default"] is None else f"{s['default']:.3f}",
@@ -399,6 +432,10 @@ def main():
     parser.add_argument("--tuned", type=int, default=24,
                         help="shapes that the asked book is tuned for")
     parser.add_argument("--asked", type=int, default=24, help="other shapes that it is asked for")
+    parser.add_argument("--probes", type=int, default=48,
+                        help="shapes that a sweep chooses once these are tuned")
+    parser.add_argument("--probe-budget", type=int, default=5,
+                        help="predicted configurations that it tries on each")
     parser.add_argument("--seed", type=int, default=1, help="of the shapes")
     parser.add_argument("--budget", default="80", help="trials of each session")
     parser.add_argument("--rounds", type=int, default=3,
@@ -431,8 +468,10 @@ def main():
         if options.kernels != ",".join(KERNELS):
             parser.error("--known cover: the list llm is no region; leave it out")
         names.remove("llm")
-    if options.tuned < 1 or options.asked < 1:
-        parser.error("--tuned and --asked: at least 1")
+    if options.tuned < 1 or options.asked < 1 or options.probe_budget < 1 or options.probes < 0:
+        parser.error("--tuned, --asked and --probe-budget: at least 1; --probes: at least 0")
+    if options.known == "cover":
+        options.probes = 0
     if options.resume and not options.keep:
         parser.error("--resume needs --keep DIR")
     used = options.keep and os.path.isdir(options.keep) and os.listdir(options.keep)
@@ -455,7 +494,8 @@ def main():
     folder = options.keep or scratch.name
     program = Tunebook(options)
     print(f"seed {options.seed}, {options.tuned} shapes tuned and {options.asked} asked, "
-          f"budget {options.budget}, {options.device}\n")
+          f"budget {options.budget}, {options.probes} probes of {options.probe_budget} trials, "
+          f"{options.device}\n")
     print("| " + " | ".join(HEADER) + " |")
     print("| " + " | ".join(["---"] * len(HEADER)) + " |")
     results = []

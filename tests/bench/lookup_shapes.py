@@ -92,6 +92,21 @@ def too_large(row, shape):
     return flops > row.get("flops", math.inf) or elements > row.get("elements", math.inf)
 
 
+def limits(row):
+    """The same as conditions of a plan's region."""
+    if row["kernel"] == "matmul":
+        texts = [f"2 * m * n * k <= {row['flops']:.0f}"] if "flops" in row else []
+        if "elements" in row:
+            texts += [f"{x} * {y} <= {row['elements']:.0f}" for x, y in ("mk", "kn", "mn")]
+        return texts
+    if row["kernel"] == "conv2d_nchw":
+        pixels = "images * h * w"
+        return [f"18 * {pixels} * channels * filters <= {row['flops']:.0f}",
+                f"{pixels} * max(channels, filters) <= {row['elements']:.0f}"]
+    product = " * ".join(row["sizes"])
+    return [f"{product} <= {row['elements']:.0f}"] if len(row["sizes"]) > 1 else []
+
+
 def draw_shapes(name, seed, count, sizes_of):
     """So many different shapes in an order of no pattern: the first are tuned, the others asked.
 

@@ -120,6 +120,23 @@ TEST_F(CoverRegionTest, OfAPlanEachKernelTypeAndDevice) {
       0.03);
 }
 
+TEST_F(CoverRegionTest, AConditionLeavesShapesOut) {
+  const SweepPlan read = plan(R"({"tunebook": 1, "devices": "cpu", "sessions": [
+    {"kernels": "product", "when": "m * n <= 400 and math == 'ieee'",
+     "cover": {"k": [4, 9], "n": {"from": 1, "to": 64}, "m": {"from": 1, "to": 64}}}]})");
+  const CoverRegion& region = read.regions.at(0);
+  EXPECT_TRUE(region.contains({20, 20, 4}));
+  EXPECT_FALSE(region.contains({20, 21, 4}));
+  EXPECT_FALSE(region.contains({20, 20, 5}));
+  const std::vector<CoverQuestion> questions = draw_questions(region);
+  EXPECT_GT(questions.size(), 200U);
+  for (const CoverQuestion& one : questions) EXPECT_LE(one.sizes[0] * one.sizes[1], 400);
+  // What no shape fulfils leaves none.
+  const SweepPlan none = plan(R"({"tunebook": 1, "devices": "cpu", "sessions": [
+    {"kernels": "plain", "when": "n > 100", "cover": {"n": {"from": 1, "to": 64}}}]})");
+  EXPECT_TRUE(draw_questions(none.regions.at(0)).empty());
+}
+
 TEST_F(CoverRegionTest, RegionsAreAPartOfThePlansHash) {
   const auto hash = [&](const std::string& rest) {
     return plan(R"({"tunebook": 1, "devices": "cpu", "sessions": [{"kernels": "plain", )" + rest +
@@ -131,6 +148,8 @@ TEST_F(CoverRegionTest, RegionsAreAPartOfThePlansHash) {
   EXPECT_NE(hash(R"("cover": {"n": {"from": 1, "to": 65}})"), one);
   EXPECT_NE(hash(R"("cover": {"n": {"from": 1, "to": 64}}, "target_loss": "4%")"), one);
   EXPECT_NE(hash(R"("cover": {"n": {"from": 1, "to": 64}}, "budget": 3)"), one);
+  EXPECT_NE(hash(R"("cover": {"n": {"from": 1, "to": 64}}, "when": "n > 3")"), one);
+  EXPECT_NE(hash(R"("cover": {"n": {"from": 1, "to": 64}}, "from_book": 3)"), one);
 }
 
 TEST_F(CoverRegionTest, WeightsComeFromAFileOrFromMisses) {
@@ -163,6 +182,17 @@ TEST_F(CoverRegionTest, WhatIsWrongIsToldWithItsPlace) {
   EXPECT_EQ(fault(R"("cover": {"n": 5}, "shapes": "5")"),
             (Lines{"/sessions/0: found \"cover\" and \"shapes\", expected one of them; give each "
                    "an entry of its own"}));
+  EXPECT_EQ(fault(R"("when": "n > 3")"),
+            (Lines{"/sessions/0: found \"when\" without \"cover\", expected both"}));
+  EXPECT_EQ(fault(R"("cover": {"n": 5}, "when": 3)"),
+            (Lines{"/sessions/0/when: found 3, expected an expression over the sizes such as "
+                   "\"m * n <= 2 ** 28\""}));
+  for (const char* const bad : {R"("n >")", R"("what > 3")", R"("BLOCK > 3")"}) {
+    const Lines lines = fault(std::string(R"("cover": {"n": 5}, "when": )") + bad);
+    ASSERT_EQ(lines.size(), 1U) << bad;
+    EXPECT_TRUE(lines[0].starts_with("/sessions/0/cover: \"when\": ")) << lines[0];
+  }
+  EXPECT_EQ(fault(R"("cover": {"n": 5}, "from_book": 0)").size(), 1U);
   EXPECT_EQ(fault(R"("target_loss": "3%")"),
             (Lines{"/sessions/0: found \"target_loss\" without \"cover\", expected both"}));
   EXPECT_EQ(fault(R"("cover": {"n": 5}, "target_loss": 3)"),

@@ -165,6 +165,15 @@ TEST_F(CoverRunTest, SeveralAtOnceAreFarFromEachOther) {
   EXPECT_TRUE(plans.next(0, {}).empty());
 }
 
+TEST_F(CoverRunTest, AnEighthOfWhatIsTunedAtOnce) {
+  for (std::int64_t n = 1; n <= 24; ++n) tuned_.insert(n);
+  EXPECT_EQ(planner().next(1, {}).size(), 3U);
+  EXPECT_EQ(planner().next(5, {}).size(), 5U) << "devices that would wait";
+  region_.most_shapes = 2;
+  EXPECT_EQ(planner().next(1, {}).size(), 2U);
+  EXPECT_TRUE(planner().next(0, {}).empty());
+}
+
 TEST_F(CoverRunTest, OfTwoRegionsTheOneWithMoreToGainComesFirst) {
   CoverRegion other = region_;
   other.item.device = "cuda:0";

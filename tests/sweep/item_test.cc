@@ -45,6 +45,7 @@ TEST(SweepItem, IdKnowsWhatDeterminesTheSession) {
       [](SweepItem& one) { one.settings.where.push_back("BN == 16"); },
       [](SweepItem& one) { one.settings.baseline = false; },
       [](SweepItem& one) { one.settings.from_book = false; },
+      [](SweepItem& one) { one.settings.from_book_first = 5; },
       [](SweepItem& one) { one.settings.sanitize = true; },
       [](SweepItem& one) { one.settings.finalists = 4; },
       [](SweepItem& one) { one.settings.finalist_processes = 3; },

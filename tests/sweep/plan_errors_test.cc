@@ -86,7 +86,7 @@ TEST_F(PlanErrorsTest, AllAtOnce) {
                    "/priority: found 0, expected a number from 0.001 to 1000",
                    "/sessions/0/kernels: unknown kernel \"ad\"; did you mean \"add\"?",
                    "/sessions/1/shapes/0: 5,6: shape of add: found 2 sizes, expected 1 (n)",
-                   "/sessions/2: found 4, expected an object with the keys kernels, shapes, cover, weights, target_loss, most_shapes, types, devices, objective, cache, strategy, seed, budget, where, baseline, from_book, sanitize, "
+                   "/sessions/2: found 4, expected an object with the keys kernels, shapes, cover, when, weights, target_loss, most_shapes, types, devices, objective, cache, strategy, seed, budget, where, baseline, from_book, sanitize, "
                    "finalists, finalist_processes, lock_clocks_mhz, run_timeout_s, compile_timeout_s, priority, freshness"}));
   EXPECT_EQ(faults(R"({"tunebook": 1, "sessions": [{"kernels": "add"}, {"kernels": "add", "devices": "cpu"}]})"),
             (Lines{"/sessions/0: found no \"devices\" here or at the top of the plan, expected cuda, cuda:N, cpu or replay:PATH"}));

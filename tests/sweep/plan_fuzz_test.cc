@@ -25,7 +25,7 @@ ordered_json everything() {
       {"kernels": "product", "shapes": ["1,2,3", {"m": [8, {"from": 16, "to": 64, "factor": 2}], "n": {"from": 10, "to": 25, "step": 10}, "k": 3, "math": "ieee"}], "types": ["f16", "f32"]},
       {"kernels": ["add", "plain"], "shapes": {"from_file": "shapes.txt"}},
       {"kernels": "add", "shapes": [{"from_misses": "misses.jsonl"}], "types": "all", "devices": "cpu"},
-      {"kernels": "product", "cover": {"m": {"from": 1, "to": 64}, "n": [8, 16], "k": 3, "math": "ieee"}, "weights": {"from_file": "asked.txt"}, "target_loss": "5%"},
+      {"kernels": "product", "cover": {"m": {"from": 1, "to": 64}, "n": [8, 16], "k": 3, "math": "ieee"}, "when": "m * n <= 400", "weights": {"from_file": "asked.txt"}, "target_loss": "5%", "from_book": 5},
       {"kernels": "walk", "devices": "replay:recorded", "from_book": false}]})");
 }
 

@@ -135,7 +135,8 @@ CoverSource cover_source(const SweepPlan& plan, const std::filesystem::path& boo
 }
 
 nlohmann::ordered_json preview_regions(CoverPlanner& planner) {
-  const std::vector<CoverDecision> decisions = planner.next(kShownChoices, {});
+  std::vector<CoverDecision> decisions = planner.next(kShownChoices, {});
+  if (decisions.size() > kShownChoices) decisions.resize(kShownChoices);
   nlohmann::ordered_json regions = nlohmann::ordered_json::array();
   for (const RegionProgress& one : planner.progress()) {
     regions.push_back({{"region", one.region},

@@ -181,6 +181,8 @@ class Fold {
       result.nearest =
           loss ? *loss
                : share(model_.predict(TrainingRows::Features(rows_, problem(anchor)).of(winner)));
+      result.nearest_excess =
+          *result.nearest - (loss ? result.predicted : result.first_choice_loss);
       return;
     }
   }
@@ -243,13 +245,15 @@ std::vector<TimeModel::LossBin> loss_bins(std::vector<HeldOut> problems) {
     int answered = 0;
     for (std::size_t i = first; i < end; ++i) {
       losses.push_back(problems[i].estimate);
-      nearest += problems[i].nearest.value_or(0);
+      nearest += problems[i].nearest_excess;
       answered += problems[i].nearest ? 1 : 0;
     }
     one.problems = static_cast<std::int32_t>(losses.size());
     one.predicted_mean =
         std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
-    one.nearest_mean = answered > 0 ? nearest / answered : kMaxLoss;
+    one.nearest_mean =
+        answered > 0 ? std::clamp(one.predicted_mean + nearest / answered, 0.0, kMaxLoss)
+                     : kMaxLoss;
     one.predicted_bound = conformal_bound(losses, kBoundShare);
     if (!last) one.distance_upto = problems[end - 1].distance;
     result.push_back(one);

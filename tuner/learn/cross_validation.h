@@ -31,6 +31,9 @@ struct HeldOut {
   // was not timed here. None: no one's is.
   std::optional<double> nearest;
   bool nearest_timed = false;
+  // How much more than the first choice that winner loses, the two compared alike: as the model's
+  // choice among what was timed here if the winner was timed, else both as the model predicts them.
+  double nearest_excess = 0;
   std::optional<double> preset;  // the preset `default`, if it was timed here
 };
 

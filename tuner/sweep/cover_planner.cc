@@ -1,5 +1,6 @@
 #include "sweep/cover_planner.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,7 +22,9 @@ std::vector<CoverDecision> CoverPlanner::next(std::size_t count,
                                               const std::set<std::string>& tried) {
   std::vector<CoverChoice> choices;
   for (std::size_t i = 0; i < regions_.size(); ++i) {
-    choices.emplace_back(regions_[i], questions_[i], source_(regions_[i], questions_[i]));
+    CoverKnowledge knowledge = source_(regions_[i], questions_[i]);
+    if (count > 0) count = std::max(count, knowledge.tuned.size() / kShareChosen);
+    choices.emplace_back(regions_[i], questions_[i], std::move(knowledge));
     RegionProgress& progress = progress_[i];
     progress.now = choices[i].expected_loss();
     if (!begun_) progress.before = progress.now;

@@ -43,10 +43,13 @@ class CoverPlanner {
  public:
   CoverPlanner(std::vector<CoverRegion> regions, CoverSource source);
 
-  // Asks the source anew, then chooses up to `count` items: each time the shape of the region whose
-  // expected loss times priority it lowers most. Items whose ids are in `tried` are passed over.
+  // Asks the source anew, then chooses items: each time the shape of the region whose expected loss
+  // times priority it lowers most. `count` items at most, or an eighth of what is tuned if that is
+  // more: so much has to come to it before a new model says anything else. Items whose ids are in
+  // `tried` are passed over.
   // Empty when every region is covered or has its most shapes, or nothing is left that helps.
   std::vector<CoverDecision> next(std::size_t count, const std::set<std::string>& tried);
+  static constexpr std::size_t kShareChosen = 8;
 
   const std::vector<RegionProgress>& progress() const { return progress_; }
   // Of an earlier run of the same sweep: what its regions were like when it began.

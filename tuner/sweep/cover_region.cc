@@ -131,7 +131,8 @@ std::string CoverRegion::identity() const {
   for (const WeightedShape& shape : weights) asked.push_back({shape.sizes, shape.weight});
   SweepItem without_sizes = item;
   for (const CoverDimension& one : dimensions) without_sizes.problem.set(one.name, std::int64_t{1});
-  return nlohmann::ordered_json{without_sizes.id(), sizes, asked, target_loss, most_shapes}.dump();
+  return nlohmann::ordered_json{without_sizes.id(), sizes, asked, target_loss, most_shapes}.dump() +
+         when;
 }
 
 SweepItem CoverRegion::item_for(const std::vector<std::int64_t>& sizes) const {
@@ -160,12 +161,12 @@ bool CoverRegion::contains(const std::vector<std::int64_t>& sizes) const {
         std::find(one.values.begin(), one.values.end(), sizes[i]) != one.values.end();
     if (one.values.empty() ? sizes[i] < one.from || sizes[i] > one.to : !listed) return false;
   }
-  return true;
+  return !holds || holds(sizes);
 }
 
 std::vector<CoverQuestion> draw_questions(const CoverRegion& region) {
-  // Twice as many draws as questions at most: small regions repeat themselves.
-  constexpr std::size_t kMostDraws = 2 * kDrawnQuestions;
+  // Small regions repeat themselves, and a condition may leave few shapes: the draws end.
+  const std::size_t most_draws = (region.holds ? 64 : 2) * kDrawnQuestions;
   Sequence sequence(region.item.settings.seed);
   std::vector<CoverQuestion> questions;
   std::set<std::vector<std::int64_t>> seen;
@@ -175,12 +176,13 @@ std::vector<CoverQuestion> draw_questions(const CoverRegion& region) {
     if (seen.insert(shape.sizes).second) questions.push_back({shape.sizes, shape.weight});
   }
   const std::size_t given = questions.size();
-  for (std::size_t i = 0; i < kMostDraws && questions.size() - given < kDrawnQuestions; ++i) {
+  for (std::size_t i = 0; i < most_draws && questions.size() - given < kDrawnQuestions; ++i) {
     std::vector<std::int64_t> sizes;
     for (std::size_t d = 0; d < region.dimensions.size(); ++d) {
       sizes.push_back(
           draw_size(region.dimensions[d], sequence.at(i, 2 * d), sequence.at(i, 2 * d + 1)));
     }
+    if (region.holds && !region.holds(sizes)) continue;
     if (seen.insert(sizes).second) questions.push_back({std::move(sizes), 1});
   }
   const auto drawn = static_cast<double>(questions.size() - given);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,9 @@ struct CoverRegion {
   // Kernel, device, settings, and a problem whose categories hold; its sizes are replaced.
   SweepItem item;
   std::vector<CoverDimension> dimensions;  // every size, in the declaration's order
+  std::string when;                        // condition on the sizes, as the plan has it; or ""
+  // Whether the condition holds; null: there is none.
+  std::function<bool(const std::vector<std::int64_t>&)> holds;
   std::vector<WeightedShape> weights;      // those in the region
   double target_loss = 0.03;               // ends when the region is expected to lose less, a share
   std::size_t most_shapes = 0;             // that one sweep tunes; 0: no limit

@@ -29,7 +29,10 @@ nlohmann::ordered_json identity_json(const SweepItem& item) {
   json["budget"] = settings.budget;
   json["where"] = settings.where;
   json["baseline"] = settings.baseline;
-  json["from_book"] = settings.from_book;
+  if (settings.from_book && settings.from_book_first > 0)
+    json["from_book"] = settings.from_book_first;
+  else
+    json["from_book"] = settings.from_book;
   json["sanitize"] = settings.sanitize;
   json["finalists"] = settings.finalists;
   json["finalist_processes"] = settings.finalist_processes;
@@ -78,7 +81,10 @@ SessionSettings read_settings(MemberReader& reader) {
   check("budget", [&] { Budget::parse(settings.budget); });
   settings.where = reader.texts("where");
   settings.baseline = reader.boolean("baseline");
-  settings.from_book = reader.boolean("from_book");
+  if (reader.json("from_book").is_number())
+    settings.from_book_first = static_cast<int>(reader.integer("from_book", 1, kMaxFromBook));
+  else
+    settings.from_book = reader.boolean("from_book");
   settings.sanitize = reader.boolean("sanitize");
   settings.finalists = static_cast<int>(reader.integer("finalists", 0, kMaxFinalists));
   settings.finalist_processes = static_cast<int>(reader.integer("finalist_processes", 1, kMaxFinalistProcesses));

@@ -32,6 +32,7 @@ struct SessionSettings {
   std::vector<std::string> where;   // constraints that narrow the space
   bool baseline = true;
   bool from_book = true;
+  int from_book_first = 0;          // so many predicted configurations come first; 0: as many as the budget suggests
   bool sanitize = false;
   int finalists = 8;
   int finalist_processes = 5;

@@ -6,6 +6,7 @@ namespace tunebook {
 
 // What an item's settings may be: the limits of `tune`'s options of the same names.
 inline constexpr std::int64_t kMaxFinalists = 32;
+inline constexpr std::int64_t kMaxFromBook = 100'000;
 inline constexpr std::int64_t kMaxFinalistProcesses = 100;
 inline constexpr std::int64_t kMaxClockMhz = 100'000;
 inline constexpr double kMinTimeoutSeconds = 0.001;

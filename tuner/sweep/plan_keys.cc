@@ -27,8 +27,8 @@ const std::vector<SpecObject>& plan_objects() {
            {{"tunebook", true}, {"name"}, {"summary"}, {"time"}, {"until"}, {"sessions", true}})},
       {"sessions", "an entry of \"sessions\"",
        with_settings(
-           {{"kernels", true}, {"shapes"}, {"cover"}, {"weights"}, {"target_loss"}, {"most_shapes"},
-            {"types"}})},
+           {{"kernels", true}, {"shapes"}, {"cover"}, {"when"}, {"weights"}, {"target_loss"},
+            {"most_shapes"}, {"types"}})},
       {"freshness", "a freshness rule", {{"retune_after_days"}, {"retime"}}},
       {"range", "a range", {{"from", true}, {"to", true}, {"step"}, {"factor"}}},
       {"sizes", "a range of a region", {{"from", true}, {"to", true}}},

@@ -141,7 +141,16 @@ PlanSettings read_plan_settings(SpecReader& reader, const SpecNode& node, const 
   });
   given("where", [&](const SpecNode& value) { session.where = value.json == nlohmann::ordered_json::array() ? std::vector<std::string>() : read_text_or_texts(reader, value, "a constraint or a list of constraints"); });
   given("baseline", [&](const SpecNode& value) { read_flag(reader, value, session.baseline); });
-  given("from_book", [&](const SpecNode& value) { read_flag(reader, value, session.from_book); });
+  given("from_book", [&](const SpecNode& value) {
+    session.from_book = true;
+    session.from_book_first = 0;
+    if (value.json.is_boolean())
+      session.from_book = value.json.get<bool>();
+    else if (value.json.is_number_integer())
+      read_integer(reader, value, 1, kMaxFromBook, session.from_book_first);
+    else
+      reader.wrong(value, "true, false, or how many predicted configurations come first");
+  });
   given("sanitize", [&](const SpecNode& value) { read_flag(reader, value, session.sanitize); });
   given("finalists", [&](const SpecNode& value) { read_integer(reader, value, 0, kMaxFinalists, session.finalists); });
   given("finalist_processes", [&](const SpecNode& value) { read_integer(reader, value, 1, kMaxFinalistProcesses, session.finalist_processes); });

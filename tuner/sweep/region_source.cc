@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <functional>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -99,13 +100,41 @@ Problem shape_problem(const WantedShape& shape, const std::string& text, const K
   return problem;
 }
 
+// Which sizes a condition of the plan leaves; null with a fault if it is none.
+std::function<bool(const std::vector<std::int64_t>&)> compile_condition(
+    const std::string& text, const KernelSpec& spec, const CoverRegion& region,
+    std::vector<std::string>& faults) {
+  Expression condition;
+  try {
+    condition = Expression::compile(text, spec.names);
+  } catch (const ExpressionError& error) {
+    faults.push_back(fmt::format("\"when\": column {}: {}", error.column, error.what()));
+    return nullptr;
+  }
+  for (const int slot : condition.slots()) {
+    if (static_cast<std::size_t>(slot) >= spec.dimensions.size()) {
+      faults.push_back(fmt::format(
+          "\"when\": found `{}`, which reads more than sizes and categories, expected these alone",
+          text));
+      return nullptr;
+    }
+  }
+  return [condition = std::move(condition), spec, region](const std::vector<std::int64_t>& sizes) {
+    try {
+      return condition.evaluate_bool(spec.scope(region.item_for(sizes).problem, Device()));
+    } catch (const ExpressionError&) {  // a condition without a value is one that does not hold
+      return false;
+    }
+  };
+}
+
 }  // namespace
 
 std::optional<WantedRegion> read_region(SpecReader& reader, const SpecNode& entry,
                                         const std::string& folder,
                                         std::vector<std::string>& notes) {
   if (entry.find("cover") == nullptr) {
-    for (const char* key : {"weights", "target_loss", "most_shapes"}) {
+    for (const char* key : {"when", "weights", "target_loss", "most_shapes"}) {
       if (entry.find(key) != nullptr)
         reader.problem(entry.path,
                        fmt::format("found \"{}\" without \"cover\", expected both", key));
@@ -137,6 +166,13 @@ std::optional<WantedRegion> read_region(SpecReader& reader, const SpecNode& entr
     dimension.name = name;
     read_sizes(reader, node, dimension);
     region.sizes.emplace_back(name, std::move(dimension));
+  }
+  if (entry.find("when") != nullptr) {
+    const SpecNode when = entry.at("when");
+    if (when.json.is_string() && !when.json.get_ref<const std::string&>().empty())
+      region.when = when.json.get<std::string>();
+    else
+      reader.wrong(when, "an expression over the sizes such as \"m * n <= 2 ** 28\"");
   }
   if (entry.find("most_shapes") != nullptr) {
     const auto most =
@@ -181,6 +217,9 @@ CoverRegion make_region(const WantedRegion& wanted, const KernelSpec& spec, cons
     region.dimensions.push_back(found->second);
     region.dimensions.back().classes = tells_classes_apart(spec, dimension.name);
   }
+  region.when = wanted.when;
+  if (!wanted.when.empty() && region.dimensions.size() == wanted.sizes.size())
+    region.holds = compile_condition(wanted.when, spec, region, faults);
   for (const WantedShape& shape : wanted.weights) {
     if (shape.miss && shape.kernel != spec.name) continue;
     std::string text = shape.text;

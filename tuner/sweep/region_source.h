@@ -18,13 +18,14 @@ struct WantedRegion {
   std::string path;  // JSON path of "cover"
   std::vector<std::pair<std::string, CoverDimension>> sizes;
   Problem categories;  // "ta": "t"
+  std::string when;    // an expression over dimensions; "": every shape belongs to the region
   std::vector<WantedShape> weights;
   double target_loss = 0.03;
   std::size_t most_shapes = 0;
 };
 
-// Of an entry's "cover", "weights", "target_loss" and "most_shapes". Empty if it has no "cover", or
-// none that is an object with sizes; what is wrong is noted in `reader`, and what was passed over
+// Of an entry's "cover", "when", "weights", "target_loss" and "most_shapes". Empty if it has no
+// "cover", or none that is an object with sizes; what is wrong is noted in `reader`, and what was passed over
 // in `notes`.
 std::optional<WantedRegion> read_region(SpecReader& reader, const SpecNode& entry,
                                         const std::string& folder, std::vector<std::string>& notes);

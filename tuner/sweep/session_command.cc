@@ -20,7 +20,10 @@ std::vector<std::string> session_command(const SweepItem& item, const SessionTer
   add("--run-timeout", fmt::format("{}", settings.run_timeout_s));
   add("--compile-timeout", fmt::format("{}", settings.compile_timeout_s));
   if (!settings.baseline) words.push_back("--no-baseline");
-  if (!settings.from_book) words.push_back("--no-from-book");
+  if (!settings.from_book)
+    words.push_back("--no-from-book");
+  else if (settings.from_book_first > 0)
+    words.push_back(fmt::format("--from-book={}", settings.from_book_first));
   if (settings.sanitize) words.push_back("--sanitize");
   if (settings.lock_clocks_mhz > 0) add("--lock-clocks", std::to_string(settings.lock_clocks_mhz));
   if (!replay) {
